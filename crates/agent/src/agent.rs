@@ -1,4 +1,4 @@
-//! The agent: one reading of the server for all who ask at about the same time.
+//! The agent: it answers HTTP requests from readings of the server. Requests at about the same time share one reading.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,15 +18,15 @@ use crate::request::{Question, Request};
 use crate::sample::Sample;
 use crate::state_file::{self, sentence};
 
-/// A reading serves all who ask within this time: the server is asked at most four times a second.
+/// The age up to which a reading is used again, so that the server is read at most four times a second.
 const REUSE: Duration = Duration::from_millis(250);
-/// How long each step of an answer of the server may take.
+/// The time limit for each step of an answer of the server.
 const SERVER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why the agent does not start.
+/// The reason why the agent does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The address cannot be listened at.
+    /// The agent cannot listen at the address.
     #[error("cannot listen at {address}: {source}; choose another address with --listen")]
     Listen {
         /// The address.
@@ -34,7 +34,7 @@ pub enum AgentError {
         /// The system's reason.
         source: io::Error,
     },
-    /// No thread.
+    /// The system starts no thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
 }
@@ -45,9 +45,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Listens at `address` (host:port) and answers from then on, also while the server is down.
+    /// Listens at `address` (host:port) and answers from then on, even while the server is down.
     ///
-    /// `dir` is the node's data directory: while SQL is closed, its state file tells what the node does.
+    /// `dir` is the node's data directory: while SQL is closed, the state file in it says what the node does.
     pub fn start(login: Login, dir: Option<PathBuf>, address: &str) -> Result<Self, AgentError> {
         let listen = |source| AgentError::Listen {
             address: address.to_owned(),
@@ -67,16 +67,16 @@ impl Agent {
         Ok(Self { address })
     }
 
-    /// Where it listens.
+    /// The address at which the agent listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// What a reading has brought.
+/// The result of one reading.
 struct Reading {
     sample: Result<Sample, DatabaseError>,
-    /// The state file, if the server is silent and its node has written the file lately.
+    /// The state file, if the server does not answer and the node has written the file lately.
     state: Option<StateFile>,
 }
 
@@ -99,7 +99,7 @@ impl Readings {
     }
 }
 
-/// The state file of a node that lives.
+/// The state file of a running node; None if the file is stale or the node has closed.
 fn living(dir: &Path) -> Option<StateFile> {
     if state_file::age_ms(dir)? >= state_file::STALE_MS {
         return None;
@@ -157,7 +157,8 @@ impl Desk {
         }
     }
 
-    /// Holds the lock while it asks: others wait for the same answer.
+    /// Reads the server, or reuses the last reading. It holds the lock meanwhile, so that other requests wait for the
+    /// same reading.
     fn read(&self) -> Seen {
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         match &readings.last {

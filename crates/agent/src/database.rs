@@ -1,4 +1,5 @@
-//! The SQL side: one connection to the server, opened anew after an error.
+//! The SQL client: one connection to the server, opened anew after an error. Queries go in, text or a [`DatabaseError`]
+//! comes out.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,17 +10,17 @@ use mysql::{Conn, OptsBuilder, Value};
 
 use crate::sample::Sample;
 
-/// More than any answer that is asked for here.
+/// `max_allowed_packet` of the connection: more than any answer needs.
 const MAX_PACKET_BYTES: usize = 1 << 20;
 
-/// Where a server answers.
+/// The place where a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// Its Unix socket.
     Socket(PathBuf),
     /// Its TCP port.
     Tcp {
-        /// Name or address, without brackets.
+        /// Its name or address, without brackets.
         host: String,
         /// The port.
         port: u16,
@@ -36,34 +37,34 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// How to reach the server.
+/// The server's endpoint and the user to log in as.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// Where it answers.
+    /// The server's endpoint.
     pub endpoint: Endpoint,
     /// The SQL user.
     pub user: String,
-    /// Its password; `None` for a user that the server knows by the name of the process's owner.
+    /// The user's password. None: the server knows the user by the owner of this process.
     pub password: Option<String>,
 }
 
-/// What became of a question to the server.
+/// The reason why a query has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseError {
-    /// The server answers, but not this question: the number and text of its error.
+    /// The server answers with an error: its number and text.
     #[error("the server refuses: {1} (error {0})")]
     Refused(u16, String),
-    /// No answer.
+    /// The server does not answer.
     #[error("no answer at {endpoint}: {reason}")]
     Silent {
         /// The server's socket or address.
         endpoint: String,
-        /// What the system or the protocol says.
+        /// The error of the system or of the protocol.
         reason: String,
     },
 }
 
-/// At most one connection.
+/// A client with at most one connection.
 pub struct Database {
     login: Login,
     timeout: Duration,
@@ -71,7 +72,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects when there is something to ask. Each step of an answer may take `timeout`.
+    /// Makes a client, which connects at its first query. `timeout` limits each step of an answer.
     pub fn new(login: Login, timeout: Duration) -> Self {
         Self {
             login,
@@ -80,7 +81,7 @@ impl Database {
         }
     }
 
-    /// All global status and system variables.
+    /// Reads all global status and system variables.
     pub fn whole_sample(&mut self) -> Result<Sample, DatabaseError> {
         self.ask(|conn| {
             Ok(Sample::new(
@@ -90,7 +91,7 @@ impl Database {
         })
     }
 
-    /// The first `limit` rows of a query as text; NULL is an empty text.
+    /// Runs a query and returns its first `limit` rows as text; NULL becomes an empty text.
     pub fn rows(&mut self, query: &str, limit: usize) -> Result<Vec<Vec<String>>, DatabaseError> {
         self.ask(|conn| {
             let rows = conn.query_iter(query)?.take(limit);
@@ -99,7 +100,7 @@ impl Database {
         })
     }
 
-    /// What the server says of its node.
+    /// Reads the variables that concern the node.
     pub(crate) fn sample(&mut self) -> Result<Sample, DatabaseError> {
         self.ask(|conn| {
             Ok(Sample::new(
@@ -112,7 +113,7 @@ impl Database {
         })
     }
 
-    /// Returns when this node has applied all that the cluster had committed at the time of the call.
+    /// Waits until this node has applied everything that the cluster had committed at the time of the call.
     pub(crate) fn catch_up(&mut self) -> Result<(), DatabaseError> {
         self.ask(|conn| {
             conn.query_drop("SET SESSION wsrep_sync_wait = 1")?;
@@ -130,7 +131,7 @@ impl Database {
         }
         .and_then(|mut conn| {
             let answer = question(&mut conn)?;
-            // After an error the connection is given up: its state is unknown.
+            // After an error the connection is not kept, because its state is unknown.
             self.conn = Some(conn);
             Ok(answer)
         });
@@ -155,7 +156,7 @@ impl Database {
             .prefer_socket(false)
             .user(Some(&self.login.user))
             .pass(self.login.password.as_deref())
-            // A known value spares the query for it, which a node without a majority might refuse.
+            // A given value saves the query for it, which a node without a majority might refuse.
             .max_allowed_packet(Some(MAX_PACKET_BYTES))
             .read_timeout(Some(self.timeout))
             .write_timeout(Some(self.timeout));
@@ -167,7 +168,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::NULL => String::new(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        // The text protocol sends strings.
+        // The text protocol sends only strings and NULL; any other value is written as an SQL literal.
         other => other.as_sql(true),
     }
 }

@@ -1,6 +1,7 @@
-//! How old a read at this node may be: measured by a read that waits for the cluster's position.
+//! Measures how old a read at this node may be, by a current read: one that waits for the cluster's position.
 //!
-//! One thread with one connection does so, when somebody asks. However many ask, the server has one such read at a time.
+//! One thread with one connection measures, and only on request. However many clients ask, the server has one such read
+//! at a time.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -9,12 +10,12 @@ use std::time::{Duration, Instant};
 use crate::database::{Database, DatabaseError, Login};
 use crate::health::Verdict;
 
-/// The server gives up such a read after repl.causal_read_timeout, 30 s by default.
+/// The client's time limit for the read. The server gives up earlier, after repl.causal_read_timeout: 30 s by default.
 const SERVER_GIVES_UP: Duration = Duration::from_secs(40);
-/// A measurement serves all that ask within this time after it.
+/// The age up to which a measurement serves further requests.
 const REUSE: Duration = Duration::from_millis(200);
 
-/// A read that has returned.
+/// A read that has ended.
 struct Measured {
     begin: Instant,
     end: Instant,
@@ -24,12 +25,12 @@ struct Measured {
 #[derive(Default)]
 struct State {
     wanted: bool,
-    /// Begin of the read that waits now.
+    /// The begin of the read that runs now.
     since: Option<Instant>,
     last: Option<Measured>,
 }
 
-/// The measuring thread, as those see it who ask.
+/// The requests' side of the measuring thread.
 pub(crate) struct Freshness {
     shared: Arc<(Mutex<State>, Condvar)>,
 }
@@ -46,13 +47,14 @@ impl Freshness {
         Ok(Self { shared })
     }
 
-    /// Whether all that was committed anywhere `limit` ago can be read here. Answers within `limit`.
+    /// Whether a read here shows everything that was committed anywhere before `limit` ago. Answers within `limit`.
     pub(crate) fn within(&self, limit: Duration) -> Verdict {
         let (mutex, changed) = &*self.shared;
         let begin = Instant::now();
         let mut state = mutex.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            // One that was under way when the question came serves too: it began earlier, and so claims more.
+            // A read that ran when the request came serves, too: it began earlier, so the lag that it shows is an upper
+            // bound.
             if let Some(last) = state.last.as_ref().filter(|last| last.end + REUSE >= begin) {
                 if let Err(error) = &last.result {
                     return Verdict::no(error.to_string());

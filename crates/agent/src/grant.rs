@@ -1,29 +1,31 @@
 //! The SQL that makes the agent's user.
 
-/// Connections that the user may have at once: the agent's two, and two that die.
+/// The connections that the user may have at once: the agent's two, and two that are being closed.
 const MAX_CONNECTIONS: u32 = 4;
 
-/// Whom to make a user for.
+/// The user to make.
 #[derive(Clone, Debug)]
 pub struct Grantee<'a> {
     /// Its name.
     pub user: &'a str,
-    /// The host that it comes from, with SQL's wildcards; `localhost`: by the socket.
+    /// The user's host, with SQL's wildcards; `localhost` means the socket.
     pub host: &'a str,
-    /// `None`: the server knows it by the name of its process's owner (`unix_socket`), from localhost only.
+    /// The user's password. None: the server knows the user by the owner of its process (`unix_socket`), from localhost
+    /// only.
     pub password: Option<&'a str>,
-    /// Whether it may see all connections, and tables without primary key (`trireme doctor`).
+    /// Whether the user may see all connections, and tables without primary key (`trireme doctor` needs both).
     pub process: bool,
 }
 
-/// Without a password only the socket tells who comes.
+/// The error for a user without password from another host: only the socket shows the owner of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a user from another host needs a password: --password-file FILE, or TRIREME_AGENT_PASSWORD"
 )]
 pub struct NeedsPassword;
 
-/// Statements for an administrator of the cluster. The agent's user has no privilege: SHOW STATUS and SHOW VARIABLES need none.
+/// Returns the statements, for an administrator of the cluster. The agent's user gets no privilege, because SHOW STATUS
+/// and SHOW VARIABLES need none.
 pub fn grant(grantee: &Grantee<'_>) -> Result<String, NeedsPassword> {
     let identified = match grantee.password {
         Some(password) => format!("BY {}", quoted(password)),
@@ -40,7 +42,7 @@ pub fn grant(grantee: &Grantee<'_>) -> Result<String, NeedsPassword> {
     Ok(text)
 }
 
-/// As a string of SQL, for the default sql_mode, in which a backslash escapes.
+/// Quotes a text for SQL under the default sql_mode, where a backslash escapes.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

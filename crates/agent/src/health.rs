@@ -1,4 +1,4 @@
-//! What a sample means for load balancers. Pure.
+//! Health checks for load balancers: a sample goes in, a verdict with its reason comes out. Pure.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ const SYNCED: &str = "4";
 /// `wsrep_local_state` of nodes whose SQL is open: donor or desynced, joined, synced.
 const OPEN: [&str; 3] = ["2", "3", SYNCED];
 
-/// An answer with its reason, one line.
+/// The answer to a health check, with its reason in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// Whether traffic may come.
+    /// Whether a load balancer may send traffic.
     pub(crate) ok: bool,
-    /// Why, for people.
+    /// The reason, for people.
     pub(crate) reason: String,
 }
 
@@ -37,7 +37,7 @@ impl Verdict {
 }
 
 impl fmt::Display for Verdict {
-    /// Values come from other nodes, and a terminal must not obey them.
+    /// Parts of the reason come from other nodes, so control characters are made visible.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.ok { "ok" } else { "no" };
         write!(f, "{verdict}: {}", visible(&self.reason))
@@ -46,7 +46,7 @@ impl fmt::Display for Verdict {
 
 type Seen<'a> = Result<&'a Sample, &'a DatabaseError>;
 
-/// Whether the server answers, be it with a refusal.
+/// Whether the server answers; an error of the server is an answer, too.
 pub(crate) fn live(seen: Seen<'_>) -> Verdict {
     match seen {
         Ok(_) => Verdict::yes("the server answers"),
@@ -90,7 +90,7 @@ pub(crate) fn ready(seen: Seen<'_>) -> Verdict {
     Verdict::yes(format!("{state}, one of {size} members"))
 }
 
-/// Whether the node takes writes and is in step with the cluster.
+/// Whether the node accepts writes and is synced.
 pub(crate) fn write(seen: Seen<'_>) -> Verdict {
     let ready = ready(seen);
     let (true, Ok(sample)) = (ready.ok, seen) else {

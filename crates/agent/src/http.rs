@@ -1,4 +1,4 @@
-//! A small HTTP server: one request for each connection, and bounds for all that a client can use up.
+//! A small HTTP server: one request per connection, and a limit on everything that a client can use up.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::request::{self, Refusal, Request};
 
-/// Clients served at once. Others wait in the system's queue.
+/// The number of clients served at once. Others wait in the system's queue.
 const WORKERS: usize = 8;
-/// The head of a request is at most this long.
+/// The longest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 8 << 10;
-/// A client sends its request, and takes its answer, within this time each.
+/// The time limit for a client's request, and again for its taking the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An answer to a client.
@@ -23,7 +23,7 @@ pub(crate) struct Response {
     pub(crate) body: String,
 }
 
-/// The statuses that are used here.
+/// The HTTP statuses in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,
@@ -52,7 +52,7 @@ impl Status {
 }
 
 impl Response {
-    /// A line of text.
+    /// A response of one line of text.
     pub(crate) fn text(status: Status, line: &str) -> Self {
         Self {
             status,
@@ -72,9 +72,9 @@ pub(crate) fn serve(
         let shared = Arc::clone(&shared);
         let run = move || loop {
             match shared.0.accept() {
-                // A client that goes away is its own business.
+                // An error of this connection concerns only its client.
                 Ok((stream, _)) => drop(talk(stream, &shared.1)),
-                // Out of descriptors, for instance: nothing gets better by asking at once.
+                // For instance, no file descriptor is free: to accept again at once would not help.
                 Err(_) => thread::sleep(Duration::from_millis(100)),
             }
         };
@@ -103,13 +103,13 @@ fn talk(mut stream: TcpStream, answer: impl Fn(Request) -> Response) -> io::Resu
     stream.shutdown(Shutdown::Write)
 }
 
-/// The request, or the answer to what is none.
+/// Reads the request; an inner Err is the response to bytes that are no valid request.
 fn read(stream: &mut TcpStream) -> io::Result<Result<Request, Response>> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
     let mut buffer = [0; 1024];
     loop {
-        // A byte now and then does not make the time longer.
+        // The deadline is fixed: single bytes do not extend it.
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(Err(Response::text(

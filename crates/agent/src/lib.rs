@@ -1,8 +1,8 @@
-//! `trireme agent`: a process beside a MariaDB server. It reads the state of the node by SQL, and answers health checks,
-//! Prometheus and people over HTTP.
+//! `trireme agent`: a process beside a MariaDB server. It reads the state of the node through SQL. Over HTTP it answers
+//! health checks, Prometheus and people.
 //!
-//! It has at most two connections to the server, of a user without privileges, and asks at most four times a second,
-//! however many clients ask it. Without it the server misses nothing.
+//! The agent has at most two connections to the server, of a user without privileges. It reads at most four times a
+//! second, however many clients ask. The server works the same without it.
 
 #![forbid(unsafe_code)]
 

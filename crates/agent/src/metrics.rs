@@ -1,6 +1,6 @@
-//! A sample as OpenMetrics text for Prometheus.
+//! Writes a sample as OpenMetrics text for Prometheus.
 //!
-//! Each number of SHOW STATUS is a metric by its own name, so that whoever knows the one finds the other.
+//! Each number of SHOW STATUS becomes a metric of the same name.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::sample::Sample;
 /// The content type of [`text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Status variables that only grow while the server runs. All other numbers are gauges.
+/// The status variables that only grow while the server runs. All other numbers become gauges.
 const COUNTERS: [&str; 21] = [
     "wsrep_causal_reads",
     "wsrep_flow_control_paused_ns",
@@ -45,7 +45,7 @@ const COUNTERS: [&str; 21] = [
     "wsrep_trireme_paced_ns",
 ];
 
-/// All metrics of a node; of a server that does not answer, that it is down.
+/// Writes all metrics of a node. If the server does not answer, the metrics only say so.
 pub(crate) fn text(seen: Result<&Sample, &DatabaseError>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Node {
@@ -90,7 +90,7 @@ impl Collector for Node {
         let Some(sample) = &self.sample else {
             return Ok(());
         };
-        // People read this, too.
+        // People read these labels, too.
         let variable = |name| visible(sample.variable(name));
         let status = |name| visible(sample.status(name));
         let info = Info::new(vec![
@@ -126,7 +126,7 @@ fn put_status(encoder: &mut DescriptorEncoder, name: &str, value: &str) -> fmt::
     let number = match value {
         "ON" | "true" | "Primary" => 1.0,
         "OFF" | "false" | "non-Primary" => 0.0,
-        // Text, of which a number may be made by chance ("nan"), is no metric.
+        // A text value is no metric, although some ("nan") parse as a number.
         _ => match value.parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => return Ok(()),

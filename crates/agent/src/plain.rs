@@ -1,8 +1,8 @@
-//! Foreign text for people: what a terminal might obey is made visible. Pure.
+//! Makes foreign text safe for a terminal: control characters become visible escapes. Pure.
 
 use std::fmt::Write;
 
-/// No control character, and none that turns the direction of text or has no width.
+/// Whether a character is harmless: no control character, none that changes the direction of text, none without width.
 fn is_plain(c: char) -> bool {
     let steers = matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -10,14 +10,14 @@ fn is_plain(c: char) -> bool {
     !c.is_control() && !steers
 }
 
-/// The text, each character that is not plain as an escape.
+/// Replaces each character that is not plain by its escape.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for c in text.chars() {
         match is_plain(c) {
             true => visible.push(c),
             false => {
-                // A String takes all.
+                // Writing to a String cannot fail.
                 let _ = write!(visible, "{}", c.escape_default());
             }
         }

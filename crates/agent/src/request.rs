@@ -1,42 +1,43 @@
-//! What a client asks for. Pure.
+//! Parses the HTTP requests of the agent's clients. Pure.
 
 use std::time::Duration;
 
-/// A longer lag than this is no question for a load balancer: each waits a moment for its answer.
+/// The longest lag that a request may name. Each such request waits for its answer, which a load balancer cannot do
+/// longer.
 const MAX_LAG: Duration = Duration::from_secs(5);
 
-/// What can be asked.
+/// The questions that the agent answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Live,
     Ready,
     Write,
-    /// Whether what is read here is at most this old; `None`: of any age.
+    /// Whether a read here shows data at most this old; None: data of any age.
     Read(Option<Duration>),
     Metrics,
     Status,
 }
 
-/// Why a request has no answer.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Not HTTP, or a parameter that makes no sense.
+    /// It is not HTTP, or a parameter makes no sense.
     Bad(&'static str),
-    /// Another method than GET and HEAD.
+    /// Its method is neither GET nor HEAD.
     Method,
-    /// No such path.
+    /// Its path does not exist.
     Unknown,
 }
 
-/// A request that has an answer.
+/// A valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) question: Question,
-    /// The client wants the head of the answer alone.
+    /// Whether the client wants only the head of the answer.
     pub(crate) head_only: bool,
 }
 
-/// Reads the head of a request. `None`: more bytes are needed.
+/// Parses the head of a request; None if more bytes are needed.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Result<Request, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);

@@ -1,8 +1,8 @@
-//! What a server says of its node at one moment.
+//! A sample: the variables of a server at one moment.
 
 use std::collections::BTreeMap;
 
-/// Status variables and system variables of a server.
+/// The status variables and system variables of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     status: BTreeMap<String, String>,
@@ -10,7 +10,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// From the rows of SHOW STATUS and SHOW VARIABLES.
+    /// Makes a sample from the rows of SHOW STATUS and SHOW VARIABLES.
     pub fn new(status: Vec<(String, String)>, variables: Vec<(String, String)>) -> Self {
         let lower = |rows: Vec<(String, String)>| {
             rows.into_iter()
@@ -28,7 +28,7 @@ impl Sample {
         &self.status
     }
 
-    /// All system variables that were asked for.
+    /// All system variables that the query returned.
     pub fn all_variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }

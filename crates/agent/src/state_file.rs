@@ -1,4 +1,5 @@
-//! Reads the state-and-event file of a node (docs/state-and-event-file.md), which a library of this or an earlier release has written.
+//! Reads a node's state-and-event file (docs/state-and-event-file.md). A library of this or of an earlier release has
+//! written it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,29 +8,31 @@ use std::time::SystemTime;
 
 use trireme_node::state_file::{ReadError, STATE_FILE, StateFile, VERSION};
 
-/// A running node writes its file once a second; one that is slow, at least so often.
+/// The age from which the file is stale, in ms. A running node writes it once a second; a slow one, at least this
+/// often.
 pub const STALE_MS: u64 = 70_000;
-/// Four times what a writer writes.
+/// The most bytes to read: four times the writer's limit.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Why a file says nothing.
+/// The reason why a state file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
-    /// The system does not give it.
+    /// The system refuses to read the file.
     #[error("{} cannot be read: {source}; be root, or the server's user", .path.display())]
     #[allow(missing_docs)]
     Io { path: PathBuf, source: io::Error },
-    /// It is something else, or half a file.
+    /// The file is incomplete, or is no state file.
     #[error("{} is no state file: {reason}; the running node writes it anew within a minute", .path.display())]
     #[allow(missing_docs)]
     Malformed { path: PathBuf, reason: String },
-    /// A later library has written it.
+    /// A later library wrote the file.
     #[error("{} has version {version}, this program reads version {VERSION}: upgrade the package trireme", .path.display())]
     #[allow(missing_docs)]
     Version { path: PathBuf, version: u64 },
 }
 
-/// How old the file is, by the file system's clock: the node's own may be wrong. `None`: there is none.
+/// Returns the age of the file by the file system's clock, because the node's own clock may be wrong; None if there is
+/// no file.
 pub fn age_ms(dir: &Path) -> Option<u64> {
     let modified = std::fs::metadata(dir.join(STATE_FILE)).and_then(|file| file.modified());
     let age = SystemTime::now()
@@ -38,7 +41,7 @@ pub fn age_ms(dir: &Path) -> Option<u64> {
     Some(u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What the node does, for people.
+/// Says in a sentence for people what the node does.
 pub(crate) fn sentence(state: &StateFile) -> String {
     match &state.waits_for {
         Some(waits) => waits.text.clone(),
@@ -49,7 +52,7 @@ pub(crate) fn sentence(state: &StateFile) -> String {
     }
 }
 
-/// The state file of a data directory; `None` if there is none: an older library writes none.
+/// Reads the state file of a data directory; None if there is none, because an older library writes none.
 pub fn read(dir: &Path) -> Result<Option<StateFile>, StateFileError> {
     let path = dir.join(STATE_FILE);
     let mut bytes = Vec::new();

@@ -1,4 +1,5 @@
-//! Where an arbitrator keeps its log and its promises.
+//! The arbitrator's directory: its log and its promises lie in it. One process holds its lock; a server's data
+//! directory is refused.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -9,12 +10,12 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 use trireme_log::own_file;
 
-/// Held locked while an arbitrator uses the directory.
+/// The file that an arbitrator locks while it uses the directory.
 const LOCK_FILE: &str = "trireme-arbitrator.lock";
-/// Files of a data directory.
+/// Files that only a server's data directory has.
 const OF_A_SERVER: [&str; 2] = ["grastate.dat", "ibdata1"];
 
-/// Why a directory cannot be used.
+/// The reason why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The operating system refused.
@@ -22,37 +23,37 @@ pub enum DirectoryError {
     Io {
         /// The directory.
         path: PathBuf,
-        /// The refusal.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another arbitrator's.
+    /// Another arbitrator uses the directory.
     #[error("directory '{}' is in use by another arbitrator", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
     },
-    /// A node's.
+    /// The directory belongs to a database server.
     #[error("directory '{}' belongs to a server ({file} lies there): an arbitrator needs one of its own", path.display())]
     OfServer {
         /// The directory.
         path: PathBuf,
-        /// What tells so.
+        /// The server's file in it.
         file: &'static str,
     },
 }
 
-/// A directory that is this arbitrator's alone as long as this lives.
+/// A directory that no other arbitrator can use while this value lives.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     _lock: File,
-    /// Removed at the end.
+    /// The directory is removed at the end.
     temporary: Option<TempDir>,
 }
 
 impl Directory {
-    /// Takes this directory, which is made if need be; `None`: a new one, removed at the end. An
-    /// arbitrator without one of its own comes back as a stranger who has kept nothing.
+    /// Locks this directory, and makes it if it does not exist. `None`: a new directory, removed at the end. An
+    /// arbitrator without a directory of its own comes back as an unknown replica with an empty log.
     pub fn take(path: Option<&Path>) -> Result<Directory, DirectoryError> {
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -72,7 +73,7 @@ impl Directory {
             (None, given) => given.unwrap_or(Path::new(".")).to_owned(),
         };
         let mut maker = DirBuilder::new();
-        maker.recursive(true).mode(0o700); // the log holds all that is written to the databases
+        maker.recursive(true).mode(0o700); // the log holds all data of the databases
         maker.create(&path).map_err(io(&path))?;
         for file in OF_A_SERVER {
             if path.join(file).exists() {
@@ -92,12 +93,12 @@ impl Directory {
         })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// It goes with the process.
+    /// Whether the directory is removed when the process ends.
     pub fn is_temporary(&self) -> bool {
         self.temporary.is_some()
     }

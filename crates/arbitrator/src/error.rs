@@ -1,14 +1,14 @@
-//! Why an arbitrator ends.
+//! Errors that end an arbitrator.
 
 use trireme_engine::StartError;
 use trireme_node::options::OptionError;
 use trireme_node::setup::SetupError;
 use trireme_node::url::AddressError;
 
-/// Why it cannot begin, or go on.
+/// The reason why an arbitrator cannot start, or must stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ArbitratorError {
-    /// No nodes are named.
+    /// The address names no nodes.
     #[error(
         "'{0}' names no node: an arbitrator has no database to found a cluster with; give the addresses of the nodes, \
          as in gcomm://192.0.2.1,192.0.2.2"
@@ -17,41 +17,41 @@ pub enum ArbitratorError {
     /// The address is malformed.
     #[error("the cluster address '{address}' is not usable: {source}")]
     Address {
-        /// What was given.
+        /// The given address.
         address: String,
-        /// Why.
+        /// The reason.
         source: AddressError,
     },
-    /// An option, by itself or in the address.
+    /// A bad option, in the option string or in the address.
     #[error("{0} (see --options and the cluster address)")]
     Option(#[from] OptionError),
-    /// Sockets, files.
+    /// A socket or a file failed.
     #[error("{0}")]
     Setup(#[from] SetupError),
-    /// The log of an earlier process.
+    /// The log of an earlier process cannot be used.
     #[error("{0}")]
     Start(#[from] StartError),
-    /// Nobody answers.
+    /// No primary component was found in time.
     #[error(
         "no primary component within {timeout_ms} ms (pc.wait_prim_timeout) at {peers}: check that a node of the \
          cluster runs there, and the cluster's name"
     )]
     NoPrimary {
-        /// So long.
+        /// The time limit.
         timeout_ms: u64,
-        /// Who was asked.
+        /// The addresses that were tried.
         peers: String,
     },
-    /// The cluster has another history, say.
+    /// The cluster refuses it, for example because the cluster UUID differs.
     #[error(
         "the cluster refuses this arbitrator: {0}. If its directory holds the log of another cluster, or of a past \
          that was left, give it an empty one (--dir)"
     )]
     Refused(String),
-    /// It has left though nobody asked it to.
+    /// It left the cluster, although nobody asked it to.
     #[error("the cluster has let this arbitrator go")]
     LetGo,
-    /// The disk, mostly.
+    /// A failure at run time: mostly the disk.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,13 +1,10 @@
-//! The arbitrator: a member of the cluster that votes and keeps the write-set log, and has no
-//! database.
+//! The arbitrator: a member of the cluster that votes and keeps the write-set log, but has no database.
 //!
-//! Two nodes with a database and one arbitrator survive the loss of any one of the three: what was
-//! acknowledged is in two logs. It certifies what everybody certifies, so that a joiner finds the
-//! control state and missing write-sets at it, and applies nothing; nobody waits for it (see
-//! `replicator`, where that is decided).
+//! Two nodes with a database and one arbitrator survive the loss of any one of the three, because each acknowledged
+//! commit is in two logs. The arbitrator certifies all write-sets, so that a joiner can pull the control state and
+//! missing write-sets from it. It applies nothing, and no writer waits for it (`replicator` decides that).
 //!
-//! [`run`] is all there is to do; one thread does it, since there is no server whose threads would
-//! have to be served.
+//! [`run`] does everything, in one thread: there are no server threads to serve.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! An arbitrator's log lines: to standard error, a file, or the system's log.
+//! An arbitrator's log: lines go to standard error, to a file, or to the system's log. A line that cannot be written is
+//! lost.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,28 +10,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use trireme_node::{LINE_BYTES_MAX, one_line};
 use trireme_replicator::Level;
 
-/// Where the system's log listens.
+/// The socket of the system's log.
 const SYSLOG: &str = "/dev/log";
-/// Facility `daemon`.
+/// The syslog facility `daemon`.
 const DAEMON: u8 = 3;
 
-/// A log that cannot be opened.
+/// The reason why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// A file.
+    /// The file cannot be opened.
     #[error("log '{}': {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The system's log.
+    /// The system's log does not answer.
     #[error("the system's log does not listen at {SYSLOG}: {0} (--log FILE writes to a file)")]
     Syslog(io::Error),
 }
 
-/// Where lines go.
+/// The place where lines go.
 #[derive(Debug)]
 enum Target {
     /// Standard error.
@@ -49,12 +50,12 @@ pub struct Log {
 }
 
 impl Log {
-    /// To standard error.
+    /// A log to standard error.
     pub fn to_stderr() -> Log {
         Log::to(Target::Stderr)
     }
 
-    /// To the end of this file, which is made if need be.
+    /// A log to the end of this file, which is made if it does not exist.
     pub fn to_file(path: &Path) -> Result<Log, LogError> {
         let file = OpenOptions::new().append(true).create(true).open(path);
         let file = file.map_err(|source| LogError::File {
@@ -64,11 +65,11 @@ impl Log {
         Ok(Log::to(Target::File(file)))
     }
 
-    /// To the system's log.
+    /// A log to the system's log.
     pub fn to_syslog() -> Result<Log, LogError> {
         let socket = UnixDatagram::unbound().and_then(|socket| {
             socket.connect(SYSLOG)?;
-            // Rather lose a line than stand still.
+            // A full socket loses the line: the arbitrator must not wait for it.
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
@@ -85,7 +86,7 @@ impl Log {
         self.debug = on;
     }
 
-    /// Writes a line, whatever the text: some of it is chosen by peers.
+    /// Writes a line. The text may hold any character: peers choose parts of it.
     pub fn line(&self, level: Level, text: &str) {
         let (name, severity) = match level {
             Level::Error => ("ERROR", 3),
@@ -95,7 +96,7 @@ impl Log {
             Level::Debug => return,
         };
         let text = one_line(text, LINE_BYTES_MAX);
-        // A lost line must not end a vote.
+        // A failed write is ignored: it must not stop a member that votes.
         let _ = match &self.target {
             Target::Stderr => writeln!(io::stderr(), "{} {name}: {text}", now()),
             Target::File(file) => {
@@ -117,7 +118,7 @@ fn now() -> String {
     utc(since.as_secs(), since.subsec_millis())
 }
 
-/// A time in UTC, as in `2026-11-21 23:30:05.123Z`. The date by Howard Hinnant's `civil_from_days`.
+/// Formats a time in UTC, as in `2026-11-21 23:30:05.123Z`. The date is by Howard Hinnant's `civil_from_days`.
 fn utc(seconds: u64, ms: u32) -> String {
     let (days, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,4 +1,5 @@
-//! What the engine asks of an arbitrator: less than of a server.
+//! The host effects of an arbitrator: it sends, logs and notes progress for the engine. A server's effects do nothing
+//! here.
 
 use bytes::Bytes;
 use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob};
@@ -9,7 +10,7 @@ use trireme_replicator::Level;
 
 use crate::log::Log;
 
-/// The parts of the arbitrator that the engine's requests concern.
+/// The parts of the arbitrator that the engine's requests need.
 pub(crate) struct Outlet<'a> {
     pub line: &'a mut Line,
     pub progress: &'a mut Progress,
@@ -49,10 +50,11 @@ impl Outside for Outlet<'_> {
         self.log.line(Level::Error, text);
     }
 
-    /// Nobody waits beside it: the engine flushes by itself ([`trireme_engine::Start::flushes_apart`]).
+    /// Does nothing: there is no other thread, so the engine flushes by itself
+    /// ([`trireme_engine::Start::flushes_apart`]).
     fn flush(&mut self, _job: FlushJob) {}
 
-    /// Nor does it write large payloads apart.
+    /// Does nothing: the engine writes large payloads by itself, too.
     fn stage(&mut self, _job: StageJob) {}
 
     fn fail(&mut self, text: &str) {
@@ -66,7 +68,7 @@ impl Outside for Outlet<'_> {
             HostAction::Fatal { text } => self.fail(&text),
             HostAction::Admitted => self.progress.admitted = true,
             HostAction::Closed => self.progress.closed = true,
-            // There is no server, and no database.
+            // There is no server and no database.
             _ => {}
         }
     }

@@ -1,10 +1,10 @@
-//! What an arbitrator is asked while it runs.
+//! Requests to a running arbitrator.
 
-/// What its process has been told, by a signal as a rule.
+/// A request to the process; as a rule a signal brings it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Take leave of the cluster, and end.
+    /// Leave the cluster, and end.
     Stop,
-    /// Read the files of certificates, or of the secret, again; links that stand stay.
+    /// Read the certificate files or the secret again. Existing links stay.
     Reload,
 }

@@ -1,4 +1,5 @@
-//! An arbitrator from its beginning to its end.
+//! The life of an arbitrator: it opens its log, joins the cluster, reacts to the network until it is told to stop, and
+//! leaves.
 
 use std::time::{Duration, Instant};
 
@@ -17,22 +18,22 @@ use crate::request::Request;
 use crate::settings::Settings;
 use crate::station::Core;
 
-/// Pause after an error of the operating system.
+/// The pause after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// An arbitrator that listens, and has not joined yet.
+/// An arbitrator that listens, but has not joined yet.
 pub struct Arbitrator {
     core: Core,
     poller: Poller,
     peers: String,
     options: Options,
-    /// `pc.wait_prim_timeout`, if it is heeded.
+    /// `pc.wait_prim_timeout`; None if `pc.wait_prim` is off.
     patience_ms: Option<u64>,
-    /// Last, so that it outlives what lies in it.
+    /// The last field: it is dropped after everything that lies in the directory.
     _directory: Directory,
 }
 
-/// Runs an arbitrator until it is asked to stop, or cannot go on.
+/// Runs an arbitrator until a request stops it, or an error does.
 pub fn run(
     settings: &Settings,
     directory: Directory,
@@ -43,8 +44,7 @@ pub fn run(
 }
 
 impl Arbitrator {
-    /// Reads the settings, listens, and takes up the log of an earlier process. Err: nothing was said to
-    /// anybody.
+    /// Reads the settings, listens, and opens the log of an earlier process. If it fails, no peer has heard anything.
     pub fn open(
         settings: &Settings,
         directory: Directory,
@@ -69,7 +69,7 @@ impl Arbitrator {
         let exposure = Exposure::of(&options, mesh.security())?;
         let mut start = setup::start(&options, &votes, me);
         if directory.is_temporary() {
-            start.mark = None; // nobody comes back to this directory
+            start.mark = None; // no process returns to this directory
         }
         let mut core = Core::new(Line::new(mesh, votes), log);
         let version = env!("CARGO_PKG_VERSION");
@@ -101,7 +101,8 @@ impl Arbitrator {
         })
     }
 
-    /// Joins the cluster and stays in it. `requests` tells what it is asked to do, and is asked at least ten times a second.
+    /// Joins the cluster and stays in it. `requests` returns the next request; it is called at least ten times a
+    /// second.
     pub fn run(mut self, requests: impl Fn() -> Option<Request>) -> Result<(), ArbitratorError> {
         let result = self.stay(requests);
         let core = &mut self.core;
@@ -167,7 +168,7 @@ impl Arbitrator {
 
     fn check_patience(&self, began: Instant) -> Result<(), ArbitratorError> {
         let link = self.core.engine.link();
-        // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
+        // An arbitrator that resumes in its last view waits for it without limit: nobody is to bootstrap (rule 18).
         let is_resumed = link.is_some_and(|link| link.group.is_resumed());
         let waits = is_resumed || planted(Mutant::ArbitratorWaitsForEver);
         let timeout_ms = self.patience_ms.filter(|_| !waits);
@@ -184,7 +185,7 @@ impl Arbitrator {
     }
 }
 
-/// Reads certificates, or the secret, again. With files that do not do, everything stays as it is.
+/// Reads the certificates or the secret again. If the new files are unusable, the old ones stay in force.
 fn reload(core: &mut Core, options: &Options) {
     match setup::security(options) {
         Ok(security) => {
@@ -198,7 +199,8 @@ fn reload(core: &mut Core, options: &Options) {
     }
 }
 
-/// The server would tell of views; here nobody does. `told`: standing and number of the last one.
+/// Logs view changes; on other nodes the server does so. `told`: the component state and view number that were logged
+/// last.
 fn tell_view(core: &mut Core, told: &mut (Standing, u64)) {
     let Some(link) = core.engine.link() else {
         return;

@@ -1,4 +1,4 @@
-//! The arbitrator's engine and its line to the others.
+//! The core of the arbitrator: its engine, its line to the peers, its progress and its log.
 
 use trireme_engine::Engine;
 use trireme_node::{Line, Progress, Station};
@@ -7,7 +7,7 @@ use trireme_replicator::{Level, Options, Replicator};
 use crate::log::Log;
 use crate::outlet::Outlet;
 
-/// What is driven.
+/// The state that the arbitrator's thread drives.
 pub(crate) struct Core {
     pub engine: Engine,
     pub line: Line,
@@ -16,7 +16,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Speaks through `line`, and is not a member yet.
+    /// A core that speaks through `line`, and is not a member yet.
     pub fn new(line: Line, log: Log) -> Core {
         Core {
             engine: Engine::new(Replicator::new(Options::default())),

@@ -1,4 +1,4 @@
-//! `trireme agent`: its arguments, and its life until a signal ends it.
+//! `trireme agent`: parses its arguments, and runs the agent until a signal ends it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use trireme_testbed::interrupt;
 
 use crate::login::{PasswordError, password};
 
-/// May hold the password, instead of a file.
+/// The environment variable that may hold the password, instead of a file.
 const PASSWORD: &str = "TRIREME_AGENT_PASSWORD";
 
 /// Arguments of `trireme agent`.
@@ -26,7 +26,7 @@ pub struct AgentArgs {
     /// The node's data directory: while SQL is closed, its state file tells what the node does.
     #[arg(long, value_name = "DATADIR")]
     dir: Option<PathBuf>,
-    /// Where to answer HTTP, host:port. Whoever reaches it can read the status: choose a network you trust.
+    /// The address for HTTP, host:port. Whoever can reach it can read the status: choose a network you trust.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8077")]
     listen: String,
 }
@@ -60,13 +60,13 @@ struct UserArgs {
     password_file: Option<PathBuf>,
 }
 
-/// Why the command ends.
+/// The reason why the command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The file of the password.
+    /// The password's file cannot be read.
     #[error(transparent)]
     Password(#[from] PasswordError),
-    /// The user cannot be made so.
+    /// The user needs a password.
     #[error(transparent)]
     Grant(#[from] NeedsPassword),
     /// The agent does not start.
@@ -74,7 +74,7 @@ pub enum CommandError {
     Agent(#[from] AgentError),
 }
 
-/// Answers until SIGINT or SIGTERM; or prints SQL.
+/// Runs the agent until SIGINT or SIGTERM; `grant` only prints SQL.
 pub fn run(args: AgentArgs) -> Result<(), CommandError> {
     if let Some(AgentCommand::Grant(args)) = args.command {
         let password = password(args.user.password_file.as_deref(), PASSWORD)?;

@@ -1,11 +1,12 @@
-//! `trireme cluster up`, `down` and `status`.
+//! `trireme cluster up`, `down` and `status`: they call the testbed and print the result.
 
 use std::path::Path;
 
 use trireme_testbed::output::{line, piece};
 use trireme_testbed::{Cluster, ClusterError, Settings, table};
 
-/// Lays out and starts a new cluster. When it does not come up, its servers are stopped; the files stay for a look.
+/// Lays out and starts a new cluster. If a server does not come up, all servers are stopped; their files stay for
+/// inspection.
 pub fn up_new(settings: Settings) -> Result<(), ClusterError> {
     line(&format!(
         "starting {} node(s) in {}",
@@ -51,7 +52,7 @@ pub fn up_again(
 
 fn start_and_leave(mut cluster: Cluster) -> Result<(), ClusterError> {
     if let Err(error) = cluster.start() {
-        // In order first: data of earlier runs may be at stake.
+        // A clean stop instead of a kill: the nodes may have data of earlier runs.
         let _ = cluster.stop();
         return Err(error);
     }

@@ -1,4 +1,5 @@
-//! `trireme status`, `doctor`, `why-waiting` and `conflicts`: questions to a cluster, whoever made it.
+//! `trireme status`, `doctor`, `why-waiting` and `conflicts`: reports on any cluster, also one that `trireme` did not
+//! make.
 
 use std::path::PathBuf;
 
@@ -60,13 +61,13 @@ pub struct ConflictsArgs {
     json: bool,
 }
 
-/// Shows what a node waits for.
+/// Shows the reason why a node waits.
 pub fn why_waiting(args: WaitingArgs) -> Result<(), AnyError> {
     let report = WaitingReport::of_directory(&args.dir, args.error_log.as_deref())?;
     print(&report, args.json, WaitingReport::text)
 }
 
-/// Shows which commits lost, and against whom.
+/// Shows the commits that lost a conflict, and their winners.
 pub fn conflicts(args: ConflictsArgs) -> Result<(), AnyError> {
     let report = match args.dir {
         Some(dir) => ConflictsReport::of_directory(&dir)?,
@@ -75,12 +76,12 @@ pub fn conflicts(args: ConflictsArgs) -> Result<(), AnyError> {
     print(&report, args.json, ConflictsReport::text)
 }
 
-/// A check has failed: told by the exit status, too.
+/// A check has failed; the exit status says so, too.
 #[derive(Debug, thiserror::Error)]
 #[error("a check has failed")]
 pub struct CheckFailed;
 
-/// Shows what is wrong with the cluster. Fails if a check does.
+/// Shows the faults of the cluster. Fails if a check fails.
 pub fn doctor(args: DoctorArgs) -> Result<(), AnyError> {
     let report = DoctorReport::examine(&args.server.login()?)?;
     print(&report, args.json, |report| report.text(args.all))?;

@@ -1,5 +1,5 @@
-//! What the `trireme` program has of its own: the arbitrator's process. Clusters are the business of `trireme-testbed`,
-//! measurements of `trireme-lab`, and demo, crash schedules and soak of `trireme-trials`.
+//! The library of the `trireme` program: the arbitrator's process. Clusters are in `trireme-testbed`, measurements in
+//! `trireme-lab`, and demo, crash schedules and soak in `trireme-trials`.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! The arguments that say which server to ask, and as whom.
+//! The arguments that name a server and the user to log in as.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use trireme_agent::{Endpoint, Login};
 
-/// May hold the password, instead of a file.
+/// The environment variable that may hold the password, instead of a file.
 pub const PASSWORD: &str = "TRIREME_PASSWORD";
 
-/// Which server to ask, and as whom. The other members are asked over TCP as the same user.
+/// The server to ask, and the user. The other members are asked over TCP, as the same user.
 #[derive(Args)]
 pub struct ServerArgs {
     /// The server's Unix socket [default: /run/mysqld/mysqld.sock].
@@ -28,7 +28,7 @@ pub struct ServerArgs {
     password_file: Option<PathBuf>,
 }
 
-/// The file of a password cannot be read.
+/// The password's file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}: {source}", .path.display())]
 pub struct PasswordError {
@@ -37,7 +37,7 @@ pub struct PasswordError {
 }
 
 impl ServerArgs {
-    /// How to reach the server.
+    /// The login: endpoint, user and password.
     pub fn login(self) -> Result<Login, PasswordError> {
         let endpoint = match (self.socket, self.host) {
             (Some(path), _) => Endpoint::Socket(path),
@@ -55,7 +55,7 @@ impl ServerArgs {
     }
 }
 
-/// As the server's own clients do.
+/// The default user, which is also the default of the server's own clients.
 fn owner() -> String {
     match rustix::process::geteuid().is_root() {
         true => "root".to_owned(),
@@ -63,7 +63,8 @@ fn owner() -> String {
     }
 }
 
-/// From the file, or else from the environment. The last line's end is not part of it.
+/// Returns the password from the file, or else from the environment. A line end at the end of the file is not part of
+/// it.
 pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, PasswordError> {
     let Some(path) = file else {
         return Ok(std::env::var(variable)

@@ -1,4 +1,4 @@
-//! The `trireme` program.
+//! The `trireme` program: parses the command line and calls the crate that does the work. Errors go to standard error.
 
 #![forbid(unsafe_code)]
 
@@ -74,13 +74,13 @@ enum Command {
     /// Measurements against other systems.
     #[command(subcommand)]
     Bench(BenchCommand),
-    // Described where its arguments are.
+    // The help text is at the type of the arguments.
     Crash(crash::Plan),
     /// A running cluster at a glance: members, leader, lag, commit times, how many losses it survives now.
     Status(inspect::StatusArgs),
     /// Everything that is wrong with a running cluster, or will be, with its remedy. Ends with 1 if a check has failed.
     Doctor(inspect::DoctorArgs),
-    /// What a node waits for, from its data directory alone: SQL is closed while it waits.
+    /// Why a node waits, from its data directory alone: SQL is closed while it waits.
     WhyWaiting(inspect::WaitingArgs),
     /// Which commits lost a conflict, against whom, and over which rows.
     Conflicts(inspect::ConflictsArgs),
@@ -160,7 +160,7 @@ struct UpArgs {
 
 #[derive(Subcommand)]
 enum BenchCommand {
-    // Described where their arguments are.
+    // The help texts are at the types of the arguments.
     Inserts(inserts::Plan),
     Latency(latency::Plan),
     Nodes(nodes::Plan),
@@ -195,7 +195,7 @@ fn main() -> ExitCode {
             eprintln!("{name}: interrupted");
             ExitCode::from(130)
         }
-        // It is in the log, or on the screen.
+        // The log or the screen has this error already.
         Err(error)
             if matches!(error.downcast_ref(), Some(CommandError::Ended(_)))
                 || error.is::<inspect::CheckFailed>() =>

@@ -1,4 +1,4 @@
-//! `trireme tls` and `trireme secret`: their arguments and words; the work is `trireme-encryption`'s.
+//! `trireme tls` and `trireme secret`: their arguments and messages. `trireme-encryption` does the work.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use trireme_tls::Files;
 
 use crate::login::{PASSWORD, PasswordError, password};
 
-/// Where a node has its files, unless it is said otherwise.
+/// The default directory of a node's TLS files, on the node.
 const NODE_DIR: &str = "/etc/mysql/trireme";
 
 /// `trireme tls`.
@@ -69,7 +69,7 @@ pub struct InitArgs {
     /// Where the files will lie on each node.
     #[arg(long, value_name = "DIR", default_value = NODE_DIR)]
     node_dir: PathBuf,
-    /// What else wsrep_provider_options is to hold, such as "gcache.size=1G".
+    /// Further options for wsrep_provider_options, such as "gcache.size=1G".
     #[arg(long, value_name = "STR", default_value = "")]
     options: String,
     /// Nodes and arbitrators: NAME, or NAME=ADDRESS,... for a certificate that is also for addresses.
@@ -93,7 +93,7 @@ pub struct RenewArgs {
     nodes: Vec<NodeName>,
 }
 
-/// Where an operator keeps the authority.
+/// The directory of the authority, and the validity of its certificates.
 #[derive(Args)]
 struct StoreArgs {
     /// The directory of the authority's key: keep it safe, and not on a node.
@@ -216,22 +216,22 @@ enum Step {
     RefusePlaintext,
 }
 
-/// Why a command ends.
+/// The reason why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsCommandError {
-    /// The operator's directory.
+    /// An error of the operator's directory.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The change of a cluster.
+    /// An error of the change to TLS.
     #[error(transparent)]
     ChangeOver(#[from] ChangeOverError),
-    /// The file of a secret.
+    /// An error of the secret's file.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The file of the password.
+    /// The password's file cannot be read.
     #[error(transparent)]
     Password(#[from] PasswordError),
-    /// The check found something.
+    /// Some checks failed.
     #[error("{0} of the checks failed")]
     Found(usize),
 }
@@ -333,7 +333,7 @@ fn check(args: CheckArgs) -> Result<(), TlsCommandError> {
     }
 }
 
-/// Prints it; how much is wrong.
+/// Prints the report, and returns the number of failed checks.
 fn tell(report: &Report) -> usize {
     report
         .good()

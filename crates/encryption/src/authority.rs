@@ -1,4 +1,5 @@
-//! A certificate authority, and the certificates that it signs.
+//! Makes a certificate authority and signs the nodes' certificates. Pure but for random numbers: time comes in, keys
+//! and certificates go out.
 
 use openssl::asn1::{Asn1Integer, Asn1Time};
 use openssl::bn::{BigNum, MsbOption};
@@ -15,10 +16,10 @@ use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder, X509Ref};
 
 use crate::name::{NodeName, is_ip};
 
-/// A new certificate is good from an hour ago on: clocks differ.
+/// New certificates are valid from an hour ago on, because the nodes' clocks differ.
 const CLOCKS_DIFFER_S: i64 = 60 * 60;
 const DAY_S: i64 = 24 * 60 * 60;
-/// X.509 version 3.
+/// X.509 version 3: the field counts from 0.
 const VERSION: i32 = 2;
 
 /// A key, and the certificate for it.
@@ -27,7 +28,7 @@ pub(crate) struct Pair {
     pub key: PKey<Private>,
 }
 
-/// A new authority. Its name says when it was made: a change of authority has two.
+/// Makes a new authority. Its name has a random part: during a change of authority there are two.
 pub(crate) fn found(days: u32, now_s: i64) -> Result<Pair, ErrorStack> {
     let key = new_key()?;
     let mut id = BigNum::new()?;
@@ -51,7 +52,7 @@ pub(crate) fn found(days: u32, now_s: i64) -> Result<Pair, ErrorStack> {
     })
 }
 
-/// A key and a certificate for a node, valid for so many days, and at most as long as the authority is.
+/// Makes a key and a certificate for a node. The certificate is valid for `days`, but not longer than the authority.
 pub(crate) fn issue(
     authority: &Pair,
     node: &NodeName,
@@ -74,7 +75,7 @@ pub(crate) fn issue(
     })?;
     cert.append_extension(BasicConstraints::new().critical().build()?)?;
     cert.append_extension(KeyUsage::new().critical().digital_signature().build()?)?;
-    // A node calls, and is called.
+    // A node both dials and accepts.
     cert.append_extension(
         ExtendedKeyUsage::new()
             .server_auth()

@@ -1,4 +1,4 @@
-//! A certificate in words: for reports.
+//! Reads certificates, and describes them in words for reports.
 
 use std::fs;
 use std::net::IpAddr;
@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use openssl::nid::Nid;
 use openssl::x509::{X509, X509Ref};
 
-/// The certificates of a file; `None` if it cannot be read as such.
+/// Reads the certificates of a file; None if the file cannot be read, or is no PEM.
 pub(crate) fn read(file: &str) -> Option<Vec<X509>> {
     X509::stack_from_pem(&fs::read(file).ok()?).ok()
 }
 
-/// Names that a certificate is for: those of its extension, or the CN if it has none.
+/// The names that a certificate is for: those of its extension, or the CN if the extension has none.
 pub(crate) fn names(cert: &X509Ref) -> Vec<String> {
     let listed = cert.subject_alt_names();
     let listed: Vec<String> = listed
@@ -35,7 +35,7 @@ pub(crate) fn common_name(cert: &X509Ref) -> Option<String> {
     Some(printable(&entry.data().to_string().ok()?))
 }
 
-/// The subject in few words.
+/// The subject, in a few words.
 pub(crate) fn subject(cert: &X509Ref) -> String {
     match common_name(cert) {
         Some(name) => format!("CN={name}"),
@@ -43,7 +43,7 @@ pub(crate) fn subject(cert: &X509Ref) -> String {
     }
 }
 
-/// What others have written, fit for one line of a terminal.
+/// Foreign text, made fit for one line of a terminal.
 fn printable(text: &str) -> String {
     let shown = text.chars().take(255);
     shown

@@ -1,4 +1,5 @@
-//! What a node is configured with, looked at as it would look at it itself, and further.
+//! Checks the TLS files of a node: as the node itself does, and further (names, remaining days, revocation). Comes in:
+//! paths. Goes out: a [`Report`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,16 +15,16 @@ use trireme_tls::{
 
 use crate::certificate;
 
-/// What must hold beyond the files themselves.
+/// Demands on the certificate that the files alone do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// Names or addresses that the certificate must be for.
+    /// Names or addresses that the certificate must have.
     pub names: Vec<String>,
-    /// A certificate that has fewer days left is due.
+    /// The certificate must be valid for at least so many days.
     pub days_left: u32,
 }
 
-/// Lines on what is right, and on what is not.
+/// The results of a check, one line each: passed and failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     good: Vec<String>,
@@ -31,12 +32,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// What is right.
+    /// The lines of the checks that passed.
     pub fn good(&self) -> &[String] {
         &self.good
     }
 
-    /// What is not, with the remedy.
+    /// The lines of the checks that failed, with the remedy.
     pub fn bad(&self) -> &[String] {
         &self.bad
     }
@@ -49,7 +50,7 @@ impl Report {
         self.bad.push(line.into());
     }
 
-    /// One or the other.
+    /// Adds the line to the passed or to the failed checks.
     pub(crate) fn judge(&mut self, is_good: bool, line: String, remedy: &str) {
         match is_good {
             true => self.say(line),
@@ -58,7 +59,7 @@ impl Report {
     }
 }
 
-/// Looks at the files of a node.
+/// Checks the files of a node.
 pub fn check_files(files: &Files, expected: &Expectation) -> Report {
     let mut report = Report::default();
     for (option, file) in [
@@ -71,13 +72,13 @@ pub fn check_files(files: &Files, expected: &Expectation) -> Report {
     }
     match Credentials::read(files) {
         Ok(_) => report.say("certificate, key and authorities can be used as they are"),
-        // The certificates may still be looked at.
+        // The certificates are still checked.
         Err(error) => report.complain(error.to_string()),
     }
     let (_, trusted) = files.trusted();
     let (Some(chain), Some(anchors)) = (certificate::read(&files.cert), certificate::read(trusted))
     else {
-        return report; // the reason was just said
+        return report; // the loop above has reported the reason
     };
     if let Err(error) = check_certificates(&mut report, files, expected, chain, anchors) {
         report.complain(format!("OpenSSL fails: {error}"));
@@ -85,10 +86,10 @@ pub fn check_files(files: &Files, expected: &Expectation) -> Report {
     report
 }
 
-/// Only those may read a key who have to.
+/// Checks that no more users may read a key than need to.
 fn check_mode(report: &mut Report, option: &str, file: &str) {
     let Ok(found) = fs::metadata(file) else {
-        return; // told as soon as it is read
+        return; // reading the file will report the error
     };
     let mode = found.mode() & 0o7777;
     let line = format!("{option}: '{file}' has mode {mode:04o}");
@@ -153,7 +154,7 @@ fn check_certificates(
     Ok(())
 }
 
-/// How long it lasts.
+/// Checks the remaining days of a certificate.
 pub(crate) fn check_end(
     report: &mut Report,
     place: &str,
@@ -176,7 +177,7 @@ pub(crate) fn check_end(
     Ok(())
 }
 
-/// Why a node with these authorities refuses a certificate; `None` if it takes it.
+/// Returns the reason why a node with these authorities refuses a certificate; None if it accepts it.
 pub(crate) fn verdict(
     leaf: &X509Ref,
     between: &[X509],

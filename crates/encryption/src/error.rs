@@ -1,22 +1,22 @@
-//! Why files cannot be made.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use openssl::error::ErrorStack;
 
-/// Short for results of this crate's store.
+/// A result of this crate's store.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Why certificates are not made: one line that names file and remedy.
+/// The reason why no certificate is made: one line with the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system does not let a file be read or written.
+    /// The system refuses to read or write a file.
     #[error("'{}': {source}; check path, owner and free space", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The directory has no authority.
@@ -25,15 +25,15 @@ pub enum StoreError {
         /// The store.
         dir: PathBuf,
     },
-    /// Not PEM, or damaged.
+    /// The file is not PEM, or is damaged.
     #[error("'{}': {source}; restore the file from a copy", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What OpenSSL said.
+        /// OpenSSL's error.
         source: ErrorStack,
     },
-    /// Certificate and key of the authority are not a pair.
+    /// Certificate and key of the authority do not belong together.
     #[error(
         "'{}' holds a key and a certificate that are no pair; restore the file from a copy", path.display()
     )]
@@ -41,17 +41,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The authority is out of date.
+    /// The authority's certificate has expired.
     #[error(
         "the authority in '{}' has expired on {at}: make a new one with trireme tls renew --new-authority", dir.display()
     )]
     AuthorityExpired {
         /// The store.
         dir: PathBuf,
-        /// When.
+        /// The time of expiry.
         at: String,
     },
-    /// The node has files already.
+    /// The node already has files.
     #[error("'{}' is there already: to make its certificate anew, trireme tls renew {node}", dir.display())]
     NodeExists {
         /// The node.
@@ -64,10 +64,10 @@ pub enum StoreError {
     NoNode {
         /// The node.
         node: String,
-        /// Directory of all nodes.
+        /// The directory of all nodes.
         dir: PathBuf,
     },
-    /// A change of authority is under way.
+    /// A change of authority has begun and not ended.
     #[error(
         "'{}' trusts two authorities already, a change is under way: end it with trireme tls renew --drop-old-authority",
         dir.display()
@@ -76,7 +76,7 @@ pub enum StoreError {
         /// The store.
         dir: PathBuf,
     },
-    /// A node's certificate is still one of the old authority.
+    /// A node's certificate is still signed by the old authority.
     #[error(
         "the certificate of '{node}' is signed by the old authority: trireme tls renew first, copy the files to all nodes and \
          reload them; only then is the old authority dropped"
@@ -85,17 +85,17 @@ pub enum StoreError {
         /// The node.
         node: String,
     },
-    /// A path that an option string or a configuration file would not take as it is.
+    /// The path has characters that an option string or a configuration file does not take unchanged.
     #[error(
         "'{0}' cannot stand in a configuration: give an absolute path of letters, digits and / . _ -"
     )]
     Path(String),
-    /// OpenSSL itself fails.
+    /// OpenSSL itself failed.
     #[error("OpenSSL fails: {0}; check the installation of libssl and openssl.cnf")]
     Library(#[from] ErrorStack),
 }
 
-/// An error of the system about a file.
+/// Makes the error of the system about a file.
 pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { path, source }

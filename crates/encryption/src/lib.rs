@@ -1,10 +1,10 @@
-//! How a cluster comes to its encryption: what `trireme tls` and `trireme secret` do.
+//! The encryption of a cluster, for its operator: the work of `trireme tls` and `trireme secret`.
 //!
-//! [`Store`] is an operator's directory with the authority's key and the files of each node: it makes and renews them.
-//! [`check_files`] and [`check_peer`] look at what a node is configured with, and at what a running peer presents.
-//! [`change_over`] leads a live cluster from plaintext to TLS through SQL. [`Secret`] is the file of a shared secret.
+//! [`Store`] is an operator's directory with the authority's key and the files of each node; it makes and renews them.
+//! [`check_files`] checks the files of a node, [`check_peer`] the certificate of a running member. [`change_over`]
+//! takes a live cluster from plaintext to TLS through SQL. [`Secret`] writes the file of a shared secret.
 //!
-//! Nothing here is part of the provider: a cluster whose operator makes certificates in another way needs none of it.
+//! The provider uses none of this. An operator who makes certificates in another way does not need it.
 
 #![forbid(unsafe_code)]
 

@@ -1,20 +1,20 @@
-//! The names of a node in its certificate.
+//! The names of a node in its certificate: parsed from the operator's text, and checked.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// CN of X.509 takes no more.
+/// The longest CN that X.509 allows.
 const MAX_NAME_BYTES: usize = 64;
 
-/// A node, and the addresses at which others call it: `NAME` or `NAME=ADDRESS,...`.
+/// A node, and the addresses that peers dial: `NAME` or `NAME=ADDRESS,...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeName {
     name: String,
     addresses: Vec<String>,
 }
 
-/// Why a text names no node.
+/// The error for a text that names no node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' names no node: give NAME or NAME=ADDRESS,..., each of at most 64 letters, digits and . - _ : without a dot or dash in \
@@ -23,18 +23,18 @@ pub struct NodeName {
 pub struct NodeNameError(String);
 
 impl NodeName {
-    /// The name: also that of its directory.
+    /// The node's name, which is also the name of its directory.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All that its certificate is for, the name included.
+    /// All names for the certificate: the node's name and its addresses.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         let more = self.addresses.iter().map(String::as_str);
         std::iter::once(self.name.as_str()).chain(more.filter(|address| *address != self.name))
     }
 
-    /// The node of this name, with the addresses that an earlier certificate has.
+    /// The node with this name and with the addresses of an earlier certificate.
     pub(crate) fn with_addresses(self, addresses: impl IntoIterator<Item = String>) -> NodeName {
         NodeName {
             addresses: addresses.into_iter().collect(),
@@ -79,7 +79,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// Whether a text is an IP address; a certificate holds these as such.
+/// Whether a text is an IP address. A certificate has a separate kind of name for these.
 pub(crate) fn is_ip(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
 }

@@ -1,4 +1,4 @@
-//! What a running member presents to those that call its group port.
+//! Dials the group port of a running member, and reports on its certificate and on its verdict about ours.
 
 use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,12 +15,12 @@ use trireme_tls::{Files, TlsError, certificate_fingerprint};
 use crate::certificate;
 use crate::check::{self, Expectation, Report};
 
-/// For each step.
+/// The time limit of each step.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A member that does not take this side's certificate says so at once.
+/// The time to wait for a refusal: a member that refuses this side's certificate says so at once.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why nothing is known of a peer.
+/// The reason why nothing is known of a peer's certificate.
 #[derive(Debug, thiserror::Error)]
 enum PeerError {
     #[error("cannot be reached: {0}; check the address, and that the node runs")]
@@ -36,7 +36,7 @@ enum PeerError {
     Library(#[from] ErrorStack),
 }
 
-/// Why this node's certificate cannot be shown.
+/// The reason why this node's certificate cannot be presented.
 #[derive(Debug, thiserror::Error)]
 enum PresentError {
     #[error(transparent)]
@@ -45,8 +45,8 @@ enum PresentError {
     Certificate(#[from] ErrorStack),
 }
 
-/// Calls `address` (`host:port` of the group traffic) as a node with these files would, and looks at what it presents.
-/// Without files in `files.cert` and `files.key` it is called without a certificate.
+/// Dials `address` (`host:port` of the group traffic) as a node with these files does, and checks the peer's
+/// certificate. If `files.cert` and `files.key` are empty, it presents no certificate.
 pub fn check_peer(address: &str, files: &Files, expected: &Expectation) -> Report {
     let mut report = Report::default();
     if let Err(error) = look(&mut report, address, files, expected) {
@@ -133,7 +133,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Shows this node's certificate to whoever is called.
+/// Presents this node's certificate to the peer.
 fn present(context: &mut SslContextBuilder, files: &Files) -> Result<(), PresentError> {
     let key = files.read_key()?;
     context.set_certificate_chain_file(&files.cert)?;
@@ -141,7 +141,7 @@ fn present(context: &mut SslContextBuilder, files: &Files) -> Result<(), Present
     Ok(())
 }
 
-/// Takes whatever certificate comes: judging it is the caller's.
+/// Shakes hands and accepts any certificate: the caller judges it.
 fn shake(
     socket: TcpStream,
     mut context: SslContextBuilder,
@@ -157,8 +157,8 @@ fn shake(
     })
 }
 
-/// What the member says of this side's certificate. It speaks of that when the handshake here has ended already; if it takes
-/// it, it waits for a Hello, or sends its own.
+/// Returns the member's reason for refusing this side's certificate; None if the member accepts it. A refusal comes
+/// only after the handshake has ended on this side. A member that accepts waits for a Hello, or sends its own.
 fn refusal(session: &mut SslStream<TcpStream>) -> Option<String> {
     let set = session.get_ref().set_read_timeout(Some(REFUSAL_PATIENCE));
     let mut byte = [0];

@@ -1,27 +1,27 @@
-//! New files and directories that nobody else may read or redirect.
+//! Creates and replaces files and directories so that no other user can read them or redirect the write.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Of a key or a secret.
+/// The mode of keys and secrets.
 pub(crate) const PRIVATE: u32 = 0o600;
-/// Of a certificate or a configuration.
+/// The mode of certificates and configurations.
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Writes a file that must not be there yet, and brings it to the disk.
+/// Writes a file that must not exist yet, and syncs it to the disk.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
-        .create_new(true) // O_EXCL: a link that somebody has laid is not followed
+        .create_new(true) // O_EXCL: it does not follow a link that another user has placed
         .mode(mode)
         .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Writes beside the file, and puts that in its place: a reader sees the old or the new one, whole.
+/// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -35,12 +35,12 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     }
 }
 
-/// Removes a directory, if it is there, with all that is in it.
+/// Removes a directory with its content, if it exists.
 pub(crate) fn remove_dir(path: &Path) -> io::Result<()> {
     if_there(fs::remove_dir_all(path))
 }
 
-/// What was not there has been removed, too.
+/// Takes "not found" for a success: the file is gone, as wanted.
 fn if_there(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -48,7 +48,7 @@ fn if_there(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Makes a directory of its owner's alone, and those above it.
+/// Makes a directory that only its owner can enter, and its parents.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -1,4 +1,4 @@
-//! The file of a shared secret (`repl.secret_file`): at most two lines, the first is sent, both are accepted.
+//! Writes the file of a shared secret (`repl.secret_file`): at most two lines. A node sends the first and accepts both.
 
 use std::fs;
 use std::io;
@@ -6,42 +6,42 @@ use std::path::{Path, PathBuf};
 
 use crate::private_file::{PRIVATE, replace, write_new};
 
-/// Random bytes of a new secret; `repl.secret_file` asks for at least 32.
+/// The random bytes of a new secret. `repl.secret_file` requires at least 32.
 const SECRET_BYTES: usize = 48;
-/// No secret file is longer; another file was named then.
+/// The largest secret file, in bytes. A longer file is the wrong file.
 const MAX_FILE_BYTES: u64 = 16 << 10;
 
-/// Why a secret is not made.
+/// The reason why no secret is made.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// There is a file.
+    /// The file exists already.
     #[error("'{}' is there already: trireme secret new --rotate {0} puts a new secret before the one in it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The system does not let the file be read or written.
+    /// The system refuses to read or write the file.
     #[error("'{}': {source}; check path and owner", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Not a file of secrets, or not as many as the step needs.
+    /// The file holds no secrets, or not the number of them that the step needs.
     #[error("'{}' does not do ({why}): see trireme secret --help", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is odd.
+        /// The fault of the file.
         why: &'static str,
     },
-    /// The system's random numbers.
+    /// The system gives no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(#[from] getrandom::Error),
 }
 
-/// The commands.
+/// The commands that make and change a secret file.
 pub struct Secret;
 
 impl Secret {
@@ -58,13 +58,13 @@ impl Secret {
         }
     }
 
-    /// Puts a new secret into the first line of a file; what was the first becomes the second, and what was that goes.
+    /// Puts a new secret into the first line. The old first line becomes the second; an old second line is dropped.
     pub fn rotate(path: &Path) -> Result<(), SecretError> {
         let old = lines(path)?.swap_remove(0);
         write(path, &[new_line()?, old])
     }
 
-    /// Puts a new secret into the second line of a file with one: it is accepted, and not sent yet.
+    /// Adds a new secret as the second line of a file with one. Nodes accept it, and do not send it yet.
     pub fn stage(path: &Path) -> Result<(), SecretError> {
         match <[String; 1]>::try_from(lines(path)?) {
             Ok([first]) => write(path, &[first, new_line()?]),
@@ -72,7 +72,7 @@ impl Secret {
         }
     }
 
-    /// Exchanges the two secrets of a file: the second is sent from now on.
+    /// Swaps the two secrets of a file: from now on nodes send the second.
     pub fn swap(path: &Path) -> Result<(), SecretError> {
         match <[String; 2]>::try_from(lines(path)?) {
             Ok([first, second]) => write(path, &[second, first]),
@@ -80,7 +80,7 @@ impl Secret {
         }
     }
 
-    /// Leaves only the first line: the second secret is not accepted any more.
+    /// Keeps only the first line: nodes no longer accept the second secret.
     pub fn drop_old(path: &Path) -> Result<(), SecretError> {
         let first = lines(path)?.swap_remove(0);
         write(path, &[first])
@@ -92,14 +92,14 @@ fn write(path: &Path, lines: &[String]) -> Result<(), SecretError> {
     replace(path, text.as_bytes(), PRIVATE).map_err(io_error(path))
 }
 
-/// As `openssl rand -base64 48` makes it.
+/// Makes a random line, as `openssl rand -base64 48` does.
 fn new_line() -> Result<String, SecretError> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(openssl::base64::encode_block(&bytes))
 }
 
-/// One or two.
+/// Reads the one or two lines of the file.
 fn lines(path: &Path) -> Result<Vec<String>, SecretError> {
     let len = fs::metadata(path).map_err(io_error(path))?.len();
     if len > MAX_FILE_BYTES {

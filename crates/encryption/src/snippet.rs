@@ -1,10 +1,10 @@
-//! What a node is to be configured with.
+//! Writes the configuration that turns encryption on at a node.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, StoreError};
 
-/// The configuration of nodes whose files lie in a directory of theirs.
+/// Makes the configuration of nodes whose TLS files lie in one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
     dir: PathBuf,
@@ -12,7 +12,7 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// `dir`: where the files will lie on the node. `options`: what else `wsrep_provider_options` is to hold.
+    /// `dir`: the directory of the files on the node. `options`: further options for `wsrep_provider_options`.
     pub fn new(dir: &Path, options: &str) -> Result<Snippet> {
         let text = dir.to_string_lossy();
         let allowed = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -25,7 +25,7 @@ impl Snippet {
         })
     }
 
-    /// The options of the node, as `wsrep_provider_options` takes them.
+    /// The node's options, in the form of `wsrep_provider_options`.
     pub fn provider_options(&self) -> String {
         let own = format!(
             "socket.ssl_cert={0}/cert.pem; socket.ssl_key={0}/key.pem; socket.ssl_ca={0}/ca.pem; repl.require_encryption=yes",

@@ -1,7 +1,8 @@
-//! The directory of an operator: the authority, and the files of each node.
+//! The operator's directory: the authority, and the files of each node.
 //!
-//! `authority.pem`: key and certificate of the authority. `ca.pem`: whom nodes trust, during a change of authority two.
-//! `nodes/NAME/`: what is copied to a node. Keys are readable by their owner only. Each of these is replaced as a whole.
+//! `authority.pem`: key and certificate of the authority. `ca.pem`: the authorities that nodes trust, two during a
+//! change of authority. `nodes/NAME/`: the files to copy to a node. Only their owner can read the keys. Each file or
+//! node directory is replaced as a whole.
 
 use std::fs;
 use std::io;
@@ -20,41 +21,41 @@ use crate::private_file::{PRIVATE, PUBLIC, make_dir, remove_dir, replace, write_
 use crate::snippet::Snippet;
 
 const AUTHORITY: &str = "authority.pem";
-/// Here, and in a node's directory.
+/// The name of the trusted authorities' file, here and in a node's directory.
 const CA: &str = "ca.pem";
 const NODES: &str = "nodes";
-/// Of a node's directory.
+/// The file names in a node's directory.
 const CERT: &str = "cert.pem";
 const KEY: &str = "key.pem";
 const CONFIG: &str = "trireme-tls.cnf";
 
-/// How long new certificates are valid.
+/// The validity of new certificates, in days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Days {
-    /// Those of authorities.
+    /// The validity of authorities.
     pub authority: u32,
-    /// Those of nodes; never longer than their authority's.
+    /// The validity of nodes' certificates; the authority's own limits it.
     pub node: u32,
 }
 
-/// The directory.
+/// The open directory.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
     authority: Pair,
-    /// The newest first.
+    /// The authorities that nodes trust, the newest first.
     trusted: Vec<X509>,
     days: Days,
 }
 
 impl std::fmt::Debug for Pair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pair").finish_non_exhaustive() // the key is not for any log
+        f.debug_struct("Pair").finish_non_exhaustive() // the key must not get into a log
     }
 }
 
 impl Store {
-    /// Opens the directory, or founds an authority in it if it has none.
+    /// Opens the directory, or makes an authority in it if it has none.
     pub fn open_or_found(dir: &Path, days: Days) -> Result<Store> {
         match Store::open(dir, days) {
             Err(StoreError::NoAuthority { .. }) => {}
@@ -73,7 +74,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the directory of an earlier [`Store::open_or_found`].
+    /// Opens a directory that [`Store::open_or_found`] has made.
     pub fn open(dir: &Path, days: Days) -> Result<Store> {
         let path = dir.join(AUTHORITY);
         if !path.exists() {
@@ -95,7 +96,7 @@ impl Store {
         })
     }
 
-    /// Makes key, certificate and configuration of a new node; returns their directory.
+    /// Makes key, certificate and configuration of a new node. Returns the node's directory.
     pub fn add(&self, node: &NodeName, snippet: &Snippet) -> Result<PathBuf> {
         let dir = self.node_dir(node.name());
         if dir.exists() {
@@ -108,7 +109,8 @@ impl Store {
         Ok(dir)
     }
 
-    /// Makes key and certificate of a node anew, signed by the present authority. Its addresses stay unless others are given.
+    /// Makes a new key and certificate for a node, signed by the current authority. The old addresses stay unless new
+    /// ones are given.
     pub fn renew(&self, node: &NodeName) -> Result<PathBuf> {
         let dir = self.existing(node.name())?;
         let old = certificates(&dir.join(CERT))?.swap_remove(0);
@@ -125,7 +127,7 @@ impl Store {
         Ok(dir)
     }
 
-    /// The nodes that have files, by name.
+    /// The nodes that have files, sorted by name.
     pub fn nodes(&self) -> Result<Vec<NodeName>> {
         let dir = self.dir.join(NODES);
         let entries = match fs::read_dir(&dir) {
@@ -135,14 +137,14 @@ impl Store {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry.map_err(io_error(&dir))?.file_name();
-            // Others, such as a directory that a crash has left half-made, are none of ours.
+            // Skips other entries, such as a half-made directory that a crash has left.
             names.extend(name.to_str().and_then(|name| name.parse().ok()));
         }
         names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
         Ok(names)
     }
 
-    /// Begins a change of authority: from now on nodes are to trust the new one, too, and it signs.
+    /// Begins a change of authority: nodes are to trust the new authority, too, and it signs from now on.
     pub fn new_authority(&mut self) -> Result<()> {
         if self.trusted.len() > 1 {
             return Err(StoreError::ChangeUnderWay {
@@ -156,7 +158,7 @@ impl Store {
         self.write_authority()
     }
 
-    /// Ends a change of authority: nodes are to trust the new one only. False if there was none under way.
+    /// Ends a change of authority: nodes are to trust only the new one. Returns false if no change had begun.
     pub fn drop_old_authority(&mut self) -> Result<bool> {
         for node in self.nodes()? {
             let cert = certificates(&self.node_dir(node.name()).join(CERT))?.swap_remove(0);
@@ -189,7 +191,8 @@ impl Store {
         }
     }
 
-    /// Comes after [`Store::write_trust`]: a new authority does not sign before all are told to trust it.
+    /// Writes the authority's file. Call [`Store::write_trust`] before: all nodes' files must trust an authority before
+    /// it signs.
     fn write_authority(&self) -> Result<()> {
         let mut pem = self.authority.key.private_key_to_pem_pkcs8()?;
         pem.extend(self.authority.cert.to_pem()?);
@@ -197,7 +200,7 @@ impl Store {
         replace(&path, &pem, PRIVATE).map_err(io_error(&path))
     }
 
-    /// Tells all nodes whom to trust.
+    /// Writes the trusted authorities into the files of all nodes.
     fn write_trust(&self) -> Result<()> {
         let pem = self.trusted_pem()?;
         let nodes = self.nodes()?;
@@ -217,7 +220,7 @@ impl Store {
         Ok(pem)
     }
 
-    /// A directory in place of the one of before.
+    /// Makes a node's directory, in the place of the old one if there is one.
     fn write_node(&self, node: &NodeName, config: Option<&[u8]>) -> Result<()> {
         if days_until(self.authority.cert.not_after())? < 0 {
             return Err(StoreError::AuthorityExpired {
@@ -255,7 +258,7 @@ impl Store {
     }
 }
 
-/// At least one.
+/// Reads the certificates of a file; at least one.
 fn certificates(path: &Path) -> Result<Vec<X509>> {
     let pem = fs::read(path).map_err(io_error(path))?;
     let found = X509::stack_from_pem(&pem).map_err(malformed(path))?;

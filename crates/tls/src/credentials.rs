@@ -1,4 +1,5 @@
-//! What this node presents, and whom it trusts.
+//! The credentials of this node: its certificate or shared secret, and the peers that it trusts. Comes in: an
+//! operator's files. Goes out: one OpenSSL context for accepting and one for dialing.
 
 use std::sync::LazyLock;
 
@@ -18,40 +19,40 @@ use crate::error::TlsError;
 use crate::secret::{Secret, Secrets};
 use crate::{failure, files};
 
-/// The fastest first, where the processor has instructions for AES.
+/// The cipher suites, the fastest first on processors with AES instructions.
 const SUITES: &str = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-/// The only one that OpenSSL gives an external key of 1.3 through the callbacks of older versions.
+/// With a secret, the only cipher suite: OpenSSL allows no other for a TLS 1.3 key that the older callbacks set.
 const SUITE_OF_SECRETS: &str = "TLS_AES_128_GCM_SHA256";
 
-/// In a session: the identity of the secret that it rests on.
+/// The index, in a session, of the identity of the secret that the session uses.
 static SECRET_IN_USE: LazyLock<Result<Index<Ssl, String>, ErrorStack>> =
     LazyLock::new(Ssl::new_ex_index);
 
-/// What an operator has configured: paths, empty if not set.
+/// The operator's files: a path for each option, empty if the option is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// `socket.ssl_cert`: the certificate, then those between it and the CA.
+    /// `socket.ssl_cert`: the certificate, then the intermediate certificates up to the CA.
     pub cert: String,
     /// `socket.ssl_key`.
     pub key: String,
-    /// `socket.ssl_ca`: certificates to trust; if empty, those of `cert`.
+    /// `socket.ssl_ca`: the certificates to trust. If it is empty, the node trusts those of `cert`.
     pub ca: String,
     /// `socket.ssl_crl`: revocation lists.
     pub crl: String,
-    /// `socket.ssl_password_file`: its first line is the password of the key.
+    /// `socket.ssl_password_file`: the first line of the file is the password of the key.
     pub password: String,
     /// `socket.ssl_cipher`. Names of TLS 1.2 and older have no effect.
     pub cipher: String,
 }
 
 impl Files {
-    /// Whether there is a certificate, with its key, to present.
+    /// Whether both the certificate and its key are set.
     pub fn has_certificate(&self) -> bool {
         !self.cert.is_empty() && !self.key.is_empty()
     }
 
-    /// The option that says whom to trust, and its file.
+    /// The option that names the trusted certificates, and its file.
     pub fn trusted(&self) -> (&'static str, &str) {
         match self.ca.is_empty() {
             true => ("socket.ssl_cert", &self.cert),
@@ -59,13 +60,14 @@ impl Files {
         }
     }
 
-    /// Reads the key, by the password if it has one.
+    /// Reads the key, with its password if it is encrypted.
     pub fn read_key(&self) -> Result<PKey<Private>, TlsError> {
         files::key(&self.key, &self.password)
     }
 }
 
-/// Certificate, key and trust, or the shared secret, as they were when the files were read. A clone shares them.
+/// Certificate, key and trusted certificates, or the shared secret, as the files had them when they were read. Clones
+/// share the contexts.
 #[derive(Clone)]
 pub struct Credentials {
     accepting: SslContext,
@@ -73,12 +75,12 @@ pub struct Credentials {
     trust: Trust,
 }
 
-/// What a peer has to prove itself with, and the file where that stands.
+/// The proof that a peer must give, with the file that it is checked against.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
-    /// A certificate of an authority.
+    /// A certificate that an authority in this file has signed.
     Authority(String),
-    /// The secret.
+    /// The shared secret in this file.
     Secret(String),
 }
 
@@ -119,7 +121,8 @@ impl Credentials {
     pub fn of_secret(file: &str) -> Result<Credentials, TlsError> {
         let secrets = Secrets::read(file)?;
         let (mut accepting, mut dialing) = (without_certificate()?, without_certificate()?);
-        // OpenSSL asks for it where it verifies, before it takes a key; a dialer's key must have none.
+        // On the accepting side OpenSSL requires a session id context, because it verifies peers, before it takes a
+        // key. The key of a dialer must have none.
         accepting.set_session_id_context(b"trireme")?;
         send(&mut dialing, secrets.sent().clone());
         accept(&mut accepting, secrets);
@@ -148,7 +151,8 @@ pub(crate) fn secret_in_use(ssl: &SslRef) -> Option<&str> {
     ssl.ex_data(*index).map(String::as_str)
 }
 
-/// It shows no certificate, and trusts none: whoever answers with one does not have the secret.
+/// A context that shows no certificate and trusts none: a peer that answers with a certificate does not have the
+/// secret.
 fn without_certificate() -> Result<SslContextBuilder, TlsError> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
     restrict(&mut context, SUITE_OF_SECRETS)?;
@@ -158,7 +162,7 @@ fn without_certificate() -> Result<SslContextBuilder, TlsError> {
 
 fn send(context: &mut SslContextBuilder, secret: Secret) {
     context.set_psk_client_callback(move |ssl, _hint, identity, key| {
-        // OpenSSL has zeroed the buffer: a zero ends the identity.
+        // OpenSSL has zeroed the buffer, so the identity ends with a zero.
         let name = secret.identity().as_bytes();
         match identity.get_mut(..name.len()) {
             Some(room) => room.copy_from_slice(name),
@@ -172,7 +176,7 @@ fn accept(context: &mut SslContextBuilder, secrets: Secrets) {
     context.set_psk_server_callback(move |ssl, identity, key| {
         match identity.and_then(|identity| secrets.find(identity)) {
             Some(secret) => use_secret(ssl, secret, key),
-            None => Ok(0), // nothing that this node knows
+            None => Ok(0), // this node does not know the identity
         }
     });
 }
@@ -195,7 +199,7 @@ fn present(
     chain: &[X509],
     key: &PKey<Private>,
 ) -> Result<(), TlsError> {
-    // `files::certificates` gives at least one.
+    // `files::certificates` returns at least one certificate.
     let Some((leaf, between)) = chain.split_first() else {
         return Ok(());
     };
@@ -231,7 +235,7 @@ fn trust(context: &mut SslContextBuilder, files: &Files, chain: Vec<X509>) -> Re
     }
     if !files.crl.is_empty() {
         const OPTION: &str = "socket.ssl_crl";
-        files::read(OPTION, &files.crl)?; // says more than OpenSSL does
+        files::read(OPTION, &files.crl)?; // its errors are more precise than OpenSSL's
         let store = context.cert_store_mut();
         let loaded = store
             .add_lookup(X509Lookup::file())?
@@ -273,7 +277,7 @@ fn restrict(context: &mut SslContextBuilder, cipher: &str) -> Result<(), TlsErro
         .map_err(|_| TlsError::Ciphers {
             names: suites.clone(),
         })?;
-    // The key of each session is fresh, and nothing of it outlives the session.
+    // Each session has fresh keys, and no state of it outlives the session.
     context.set_session_cache_mode(SslSessionCacheMode::OFF);
     context.set_options(
         SslOptions::NO_TICKET | SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION,

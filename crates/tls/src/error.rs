@@ -1,4 +1,4 @@
-//! What can be wrong with the files of an operator.
+//! Errors in an operator's TLS files.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use openssl::error::ErrorStack;
 
 use crate::PRIVATE_REMEDY;
 
-/// Why credentials cannot be used: one line that names option, file and remedy.
+/// The reason why credentials cannot be used: one line with the option, the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// TLS without a certificate or a key.
@@ -17,17 +17,17 @@ pub enum TlsError {
         /// The option.
         option: &'static str,
     },
-    /// The system does not let the file be read.
+    /// The system refuses to read the file.
     #[error("{option}: cannot read '{file}': {source}; {}", remedy(.source))]
     Unreadable {
         /// The option.
         option: &'static str,
         /// Its value.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Not what the option asks for, or only a part of it.
+    /// The file has something else than the option needs, or only a part of it.
     #[error(
         "{option}: '{file}' holds no complete {wanted} in PEM format ({found}); copy the file anew from its source"
     )]
@@ -36,12 +36,12 @@ pub enum TlsError {
         option: &'static str,
         /// Its value.
         file: String,
-        /// What should be in it.
+        /// The object that the option needs.
         wanted: &'static str,
-        /// What is.
+        /// A few words on the actual content.
         found: String,
     },
-    /// An encrypted key without the right password.
+    /// The key is encrypted, and the right password is missing.
     #[error(
         "socket.ssl_key: '{file}' is encrypted, and {password}; put its password into the first line of a file and \
          name that in socket.ssl_password_file"
@@ -49,10 +49,10 @@ pub enum TlsError {
     Locked {
         /// `socket.ssl_key`.
         file: String,
-        /// What is known of the password.
+        /// The state of the password: missing or wrong.
         password: &'static str,
     },
-    /// Certificate and key are not a pair.
+    /// The key does not belong to the certificate.
     #[error(
         "socket.ssl_key: '{key}' is not the key of the certificate in socket.ssl_cert, '{cert}'; name the key that the \
          certificate was made for, or have a new certificate made for this key"
@@ -63,17 +63,17 @@ pub enum TlsError {
         /// `socket.ssl_cert`.
         cert: String,
     },
-    /// The own certificate is too old.
+    /// The node's own certificate has expired.
     #[error(
         "socket.ssl_cert: the certificate in '{file}' has expired on {at}; renew it, or correct this node's clock"
     )]
     Expired {
         /// `socket.ssl_cert`.
         file: String,
-        /// When.
+        /// The time of expiry.
         at: String,
     },
-    /// The own certificate is too young.
+    /// The node's own certificate is not valid yet.
     #[error(
         "socket.ssl_cert: the certificate in '{file}' is not valid before {at}; correct this node's clock, or have the \
          certificate made anew"
@@ -81,20 +81,20 @@ pub enum TlsError {
     NotYetValid {
         /// `socket.ssl_cert`.
         file: String,
-        /// From when on it is.
+        /// The start of its validity.
         at: String,
     },
-    /// OpenSSL does not take the certificate.
+    /// OpenSSL refuses the certificate.
     #[error(
         "socket.ssl_cert: OpenSSL refuses the certificate in '{file}' ({why}); have one made with a larger key or a newer signature"
     )]
     Refused {
         /// `socket.ssl_cert`.
         file: String,
-        /// Why.
+        /// OpenSSL's reason.
         why: String,
     },
-    /// No secret, or one that could be guessed.
+    /// The file has no secret, or has one that could be guessed.
     #[error(
         "repl.secret_file: '{file}' {found}; it must have one line of 32 to 4096 bytes, or two while the secret changes: write \
          random ones (head -c 32 /dev/urandom | base64)"
@@ -102,10 +102,10 @@ pub enum TlsError {
     Secret {
         /// `repl.secret_file`.
         file: String,
-        /// What is in it.
+        /// A few words on the actual content.
         found: String,
     },
-    /// A secret that others on this machine can read.
+    /// Other users of this machine can read or change the private file.
     #[error(
         "{option}: '{file}' has mode {mode:04o}, so others on this machine may read or change it; {PRIVATE_REMEDY}"
     )]
@@ -117,12 +117,12 @@ pub enum TlsError {
         /// The file's mode.
         mode: u32,
     },
-    /// Two ways to know members.
+    /// Both a secret and certificates are configured; a cluster uses one of them.
     #[error(
         "repl.secret_file and socket.ssl exclude each other; set socket.ssl=no, or leave repl.secret_file out"
     )]
     SecretAndCertificate,
-    /// Unknown names of TLS 1.3.
+    /// OpenSSL does not know these TLS 1.3 cipher suites.
     #[error(
         "socket.ssl_cipher: OpenSSL knows no '{names}'; leave the option out, or see: openssl ciphers -s -tls1_3"
     )]
@@ -130,7 +130,7 @@ pub enum TlsError {
         /// The option's value.
         names: String,
     },
-    /// OpenSSL itself fails.
+    /// OpenSSL itself failed.
     #[error("OpenSSL fails: {0}; check the installation of libssl and openssl.cnf")]
     Library(#[from] ErrorStack),
 }

@@ -1,4 +1,5 @@
-//! Why a handshake or a session ends, in words for the operator.
+//! Failures of handshakes and sessions, in words for the operator. Comes in: OpenSSL's errors and alerts. Goes out: a
+//! [`Failure`] with the remedy.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,30 +11,31 @@ use openssl::x509::{X509Ref, X509VerifyResult};
 use crate::credentials::Trust;
 
 thread_local! {
-    /// The subject of the certificate that was refused last: OpenSSL tells it only while it looks at the chain.
+    /// The subject of the last refused certificate. OpenSSL shows the certificate only while it checks the chain.
     static REFUSED: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// A certificate is about to be refused.
+/// Notes the subject of a certificate that OpenSSL is about to refuse.
 pub(crate) fn note_refused(cert: Option<&X509Ref>) {
     REFUSED.set(cert.map(subject).unwrap_or_default());
 }
 
-/// Why a handshake failed, or a session ended.
+/// The reason why a handshake failed or a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The peer's certificate does not do, or it has not the secret.
+    /// The peer's certificate is not acceptable, or the peer does not have the secret.
     #[error("{0}")]
     Untrusted(String),
-    /// The peer ended it with an alert, which is its word on this node's certificate or secret, mostly.
+    /// The peer ended the session with an alert. Mostly the alert is the peer's verdict on this node's certificate or
+    /// secret.
     #[error("the peer ended TLS with the alert {alert:?}: {meaning}")]
     Alert {
-        /// Its name.
+        /// The name of the alert.
         alert: String,
-        /// What it asks of an operator.
+        /// The remedy for the operator.
         meaning: &'static str,
     },
-    /// What came is no TLS record.
+    /// The peer sent bytes that are no TLS record.
     #[error("the peer does not speak TLS 1.3")]
     NotTls,
     /// The peer closed the connection.
@@ -42,12 +44,12 @@ pub enum Failure {
     /// The socket failed.
     #[error("{0}")]
     Io(String),
-    /// Anything else that OpenSSL says.
+    /// Any other error of OpenSSL.
     #[error("TLS failed: {0}")]
     Library(String),
 }
 
-/// What an alert asks of an operator.
+/// The meaning of an alert, with the remedy.
 fn meaning(alert: &str, trust: &Trust) -> &'static str {
     match alert {
         "unknown ca" | "bad certificate" | "handshake failure" | "illegal parameter"
@@ -82,7 +84,7 @@ fn meaning(alert: &str, trust: &Trust) -> &'static str {
 }
 
 impl Failure {
-    /// What OpenSSL reports of a peer. `ended`: the socket was closed.
+    /// Translates an OpenSSL error about a peer. `ended`: the peer has closed the socket.
     pub(crate) fn of(error: &Error, ssl: &SslRef, ended: bool, trust: &Trust) -> Failure {
         if let Some(io) = error.io_error() {
             return Failure::Io(io.to_string());
@@ -118,7 +120,7 @@ impl Failure {
         }
     }
 
-    /// A peer that shows a certificate, another secret, or none.
+    /// The failure of a peer that shows a certificate, has another secret, or has none.
     pub(crate) fn without_secret(file: &str) -> Failure {
         Failure::Untrusted(format!(
             "the peer does not have the secret in '{file}'; set the same repl.secret_file on all nodes, and while a secret \
@@ -126,7 +128,7 @@ impl Failure {
         ))
     }
 
-    /// The failure within an error of [`crate::Session`].
+    /// The failure inside an error of [`crate::Session`], if there is one.
     pub fn from_io(error: &io::Error) -> Failure {
         let inner = error
             .get_ref()
@@ -143,8 +145,8 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// What OpenSSL says, on either side, of a peer that shows a certificate, names a secret that is not known, or does not
-/// have the one that it names.
+/// Whether OpenSSL's reason, on either side, means one of these: the peer shows a certificate, names an unknown secret,
+/// or does not have the secret that it names.
 fn is_without_secret(reason: &str) -> bool {
     let said = [
         "certificate verify failed",
@@ -170,7 +172,7 @@ fn is_foreign(reason: &str) -> bool {
     foreign.contains(&reason)
 }
 
-/// The newest reason says what ended it.
+/// The newest error of the stack: it is the one that ended the session.
 fn reason(stack: &ErrorStack) -> String {
     let last = stack.errors().last().and_then(|error| error.reason());
     last.unwrap_or("unknown reason").to_owned()
@@ -196,7 +198,7 @@ fn untrusted(ssl: &SslRef, ca: &str) -> String {
     format!("this node does not trust the peer's certificate ({who}): {why}, by '{ca}'; {remedy}")
 }
 
-/// The subject of a certificate, for a line of a log.
+/// The subject of a certificate, for a log line.
 pub(crate) fn subject(cert: &X509Ref) -> String {
     let entries = cert.subject_name().entries().map(|entry| {
         let key = entry.object().nid().short_name().unwrap_or("?");

@@ -1,4 +1,4 @@
-//! Reading the files that options name.
+//! Reads the files that the options name, and checks their form, mode and dates.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,16 +10,18 @@ use openssl::x509::X509;
 
 use crate::{TlsError, days_until, exposed_mode};
 
-/// No certificate, key or list of revocations is longer; another file was named then.
+/// The largest file to read, in bytes. No certificate, key or revocation list is longer; a longer file is the wrong
+/// file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// What an option's file holds.
+/// Reads the file of an option.
 pub(crate) fn read(option: &'static str, file: &str) -> Result<Vec<u8>, TlsError> {
     let opened = File::open(file).and_then(whole);
     opened.map_err(unreadable(option, file))
 }
 
-/// The same of a file that only those may read who have to. What is looked at is what is read, whatever has the name later.
+/// Reads a private file, if no more users may read it than need to. The mode is taken from the open file, so that a
+/// file renamed into its place later changes nothing.
 pub(crate) fn read_private(option: &'static str, file: &str) -> Result<Vec<u8>, TlsError> {
     let opened = File::open(file).map_err(unreadable(option, file))?;
     let about = opened.metadata().map_err(unreadable(option, file))?;
@@ -51,7 +53,7 @@ fn unreadable(option: &'static str, file: &str) -> impl FnOnce(io::Error) -> Tls
     }
 }
 
-/// All certificates of a file; at least one.
+/// Reads all certificates of a file; at least one.
 pub(crate) fn certificates(option: &'static str, file: &str) -> Result<Vec<X509>, TlsError> {
     let pem = read(option, file)?;
     let malformed = |found| malformed(option, file, "certificate", found);
@@ -62,7 +64,7 @@ pub(crate) fn certificates(option: &'static str, file: &str) -> Result<Vec<X509>
     }
 }
 
-/// The key of `socket.ssl_key`; `password_file` is asked if it is encrypted.
+/// Reads the key of `socket.ssl_key`. If the key is encrypted, its password is read from `password_file`.
 pub(crate) fn key(file: &str, password_file: &str) -> Result<PKey<Private>, TlsError> {
     const OPTION: &str = "socket.ssl_key";
     let pem = read(OPTION, file)?;
@@ -104,7 +106,7 @@ fn first_line(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// Fails for a certificate of which no peer would take a word today.
+/// Fails if peers would refuse the certificate today, because of its dates.
 pub(crate) fn check_dates(file: &str, cert: &X509) -> Result<(), TlsError> {
     let now = Asn1Time::days_from_now(0)?;
     let (file, text) = (file.to_owned(), |time: &Asn1TimeRef| time.to_string());
@@ -119,7 +121,8 @@ pub(crate) fn check_dates(file: &str, cert: &X509) -> Result<(), TlsError> {
     Ok(())
 }
 
-/// Days until the first certificate of a file expires that does so; negative if one has. `option` names the file in errors.
+/// The days until the first certificate of a file expires; negative if one has expired. `option` names the file in
+/// errors.
 pub fn days_left(option: &'static str, file: &str) -> Result<i64, TlsError> {
     let mut days = i64::MAX;
     for cert in certificates(option, file)? {
@@ -142,7 +145,7 @@ pub(crate) fn malformed(
     }
 }
 
-/// A few words on a file in which nothing was found.
+/// Describes in a few words a file without the wanted object.
 fn what_is_there(pem: &[u8]) -> String {
     let text = String::from_utf8_lossy(pem);
     let label = text
@@ -158,7 +161,7 @@ fn what_is_there(pem: &[u8]) -> String {
     }
 }
 
-/// The first reason that OpenSSL gives.
+/// The first reason in OpenSSL's error stack.
 pub(crate) fn short(error: &ErrorStack) -> String {
     let reason = error.errors().first().and_then(|error| error.reason());
     reason.unwrap_or("unknown reason").to_owned()

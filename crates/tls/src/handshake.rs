@@ -1,4 +1,5 @@
-//! From a socket to a session.
+//! The handshake: it takes a non-blocking socket and [`Credentials`], and becomes a [`Session`] or fails. A session
+//! exists only after the peer has proved its certificate or the secret.
 
 use std::io::{self, Read, Write};
 
@@ -9,17 +10,17 @@ use crate::credentials::Trust;
 use crate::wire::Wire;
 use crate::{Credentials, Failure, Session};
 
-/// Which side of a handshake a node is.
+/// The side of a handshake that a node is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It was called.
+    /// The node accepted the connection.
     Acceptor,
-    /// It calls.
+    /// The node opened the connection.
     Dialer,
 }
 
 impl Role {
-    /// The peer's.
+    /// The peer's role.
     pub fn other(self) -> Role {
         match self {
             Role::Acceptor => Role::Dialer,
@@ -36,18 +37,18 @@ pub struct Handshake<S> {
     trust: Trust,
 }
 
-/// How far a handshake has come.
+/// The progress of a handshake.
 #[derive(Debug)]
 pub enum Progress<S> {
-    /// To be continued when the socket is ready again.
+    /// The handshake continues when the socket is ready again.
     Waiting(Handshake<S>),
-    /// The peer has a certificate that this node trusts, or the secret. The peer's verdict on this node comes with its first
-    /// bytes.
+    /// The peer has a certificate that this node trusts, or the secret. The peer's verdict on this node comes with the
+    /// peer's first bytes.
     Done(Session<S>),
 }
 
 impl<S: Read + Write> Handshake<S> {
-    /// Nothing is sent before the first [`Handshake::step`].
+    /// Makes the handshake. Nothing is sent before the first [`Handshake::step`].
     pub fn new(credentials: &Credentials, role: Role, socket: S) -> Result<Self, ErrorStack> {
         let ssl = Ssl::new(credentials.context(role))?;
         Ok(Self {
@@ -62,7 +63,7 @@ impl<S: Read + Write> Handshake<S> {
         self.stream.get_mut().socket_mut()
     }
 
-    /// Goes on as far as the socket lets it. Call it whenever the socket is readable or writable.
+    /// Continues the handshake as far as the socket allows. Call it whenever the socket is readable or writable.
     pub fn step(mut self) -> Result<Progress<S>, Failure> {
         self.stream.get_mut().readable(false);
         drop(ErrorStack::get()); // errors that this thread left behind in other work
@@ -70,7 +71,7 @@ impl<S: Read + Write> Handshake<S> {
             Role::Acceptor => self.stream.accept(),
             Role::Dialer => self.stream.connect(),
         };
-        // An alert is sent as well.
+        // OpenSSL may have written an alert: that is sent, too.
         let sent = self.stream.get_mut().send();
         match result {
             Err(error) if error.code() == ErrorCode::WANT_READ => {}
@@ -96,7 +97,8 @@ impl<S: Read + Write> Handshake<S> {
     }
 }
 
-/// OpenSSL has seen to it; but with a secret nothing else stands between a stranger and the log.
+/// Checks again that the peer has the secret. OpenSSL has done so; but with a secret no other check keeps a foreign
+/// process from the log.
 fn proven(ssl: &SslRef, trust: &Trust) -> Result<(), Failure> {
     match trust {
         Trust::Secret(file) if !ssl.session_reused() => Err(Failure::without_secret(file)),

@@ -1,7 +1,7 @@
-//! Who speaks: a certificate or a secret admits a peer, and a key of its own says which data directory it is.
+//! The identity of a peer. A certificate or a secret admits the peer; a key of its data directory then names it.
 //!
-//! A proof is a signature over the exporter of one TLS session, the speaker's role in its handshake, and the ids that it
-//! claims: on any other session, and from the other side, it is worth nothing.
+//! A proof is a signature over three things: the exporter of one TLS session, the signer's role in the handshake, and
+//! the ids that the signer claims. So a proof is worth nothing on another session, or from the other side.
 
 use openssl::error::ErrorStack;
 use openssl::pkey::{Id, PKey, Private};
@@ -11,13 +11,13 @@ use openssl::sign::{Signer, Verifier};
 use crate::Role;
 use crate::certificate::hex;
 
-/// A public key of Ed25519.
+/// An Ed25519 public key.
 pub type PublicKey = [u8; 32];
 
-/// What both sides of a session know, and nobody else.
+/// The label of the exporter: a value that only the two sides of a session know.
 pub(crate) const EXPORTER_LABEL: &str = "EXPORTER-trireme-identity-1";
 
-/// What every signed text begins with.
+/// The first bytes of every signed text.
 const PURPOSE: &[u8] = b"trireme identity 1\0";
 
 /// The key of a data directory.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for IdentityKey {
 }
 
 impl IdentityKey {
-    /// The key that these 32 random bytes stand for.
+    /// Makes the key from these 32 random bytes.
     pub fn from_seed(seed: &[u8; 32]) -> Result<IdentityKey, ErrorStack> {
         let private = PKey::private_key_from_raw_bytes(seed, Id::ED25519)?;
         let mut public = [0; 32];
@@ -42,12 +42,12 @@ impl IdentityKey {
         Ok(IdentityKey { private, public })
     }
 
-    /// What others know it by.
+    /// The public key: peers know this data directory by it.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// Proves a claim of this node's own.
+    /// Signs a claim of this node.
     pub fn prove(&self, claim: &Claim) -> Result<Proof, ErrorStack> {
         let mut signature = [0; 64];
         Signer::new_without_digest(&self.private)?.sign_oneshot(&mut signature, &claim.text())?;
@@ -56,21 +56,21 @@ impl IdentityKey {
     }
 }
 
-/// What a speaker says of itself on one session.
+/// The claim that one side makes about itself on one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Of the session ([`crate::Session::binding`]).
+    /// The exporter of the session ([`crate::Session::binding`]).
     pub exporter: [u8; 32],
-    /// The speaker's part in the handshake.
+    /// The signer's role in the handshake.
     pub role: Role,
-    /// Its data directory.
+    /// Its data directory: the replica id.
     pub replica: [u8; 16],
-    /// Its process.
+    /// Its process: the incarnation.
     pub incarnation: [u8; 16],
 }
 
 impl Claim {
-    /// What is signed.
+    /// The bytes to sign.
     fn text(&self) -> Vec<u8> {
         let role = match self.role {
             Role::Dialer => 1,
@@ -87,24 +87,24 @@ impl Claim {
     }
 }
 
-/// A key, and a signature that was made with it.
+/// A public key, and a signature by its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The speaker's.
+    /// The signer's public key.
     pub key: PublicKey,
-    /// Over its claim.
+    /// The signature of the claim.
     pub signature: [u8; 64],
 }
 
 impl Proof {
-    /// Whether this is the proof of that claim.
+    /// Whether this proof is a valid signature of that claim.
     pub fn is_of(&self, claim: &Claim) -> bool {
         let verify = || -> Result<bool, ErrorStack> {
             let key = PKey::public_key_from_raw_bytes(&self.key, Id::ED25519)?;
             Verifier::new_without_digest(&key)?.verify_oneshot(&self.signature, &claim.text())
         };
-        let is_good = verify().unwrap_or(false); // bytes that are no key prove nothing
-        drop(ErrorStack::get()); // nor do they leave an error for the next session of this thread
+        let is_good = verify().unwrap_or(false); // an invalid key proves nothing
+        drop(ErrorStack::get()); // its errors must not reach the next session of this thread
         is_good
     }
 }
@@ -118,12 +118,13 @@ pub fn replica_of(key: &PublicKey) -> [u8; 16] {
     id
 }
 
-/// Whether an id says of itself that it is of a key. Data directories from before keys have ids of other versions.
+/// Whether an id has the form of an id made from a key. Data directories that are older than the keys have UUIDs of
+/// other versions.
 pub fn is_of_a_key(replica: &[u8; 16]) -> bool {
     replica[6] >> 4 == 8 && replica[8] >> 6 == 2
 }
 
-/// SHA-256 of a key, for a line of a log.
+/// SHA-256 of a key in hexadecimal digits, for a log line.
 pub fn fingerprint(key: &PublicKey) -> String {
     hex(&sha256(key))
 }

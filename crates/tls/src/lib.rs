@@ -1,11 +1,11 @@
 //! TLS 1.3 for the connections between members.
 //!
-//! [`Credentials`] are read from the files of an operator, and checked then: each error names the option, the file and
-//! the remedy. A [`Handshake`] proves both sides to each other on a non-blocking socket and becomes a [`Session`], a
-//! stream that keeps what it has encrypted until the socket takes it. Both sides present a certificate; it must lead to
-//! `socket.ssl_ca`. Names in certificates are not compared: nodes are known by address lists and not by names. Or both
-//! have the secret of `repl.secret_file`, and no certificate counts. An [`IdentityKey`] then says who of those admitted a
-//! peer is, by a [`Proof`] that is bound to the session.
+//! [`Credentials`] are read from an operator's files and checked at once: each error names the option, the file and the
+//! remedy. A [`Handshake`] proves both sides to each other on a non-blocking socket and becomes a [`Session`]: a stream
+//! that keeps encrypted bytes until the socket takes them. Either both sides present a certificate, which must lead to
+//! `socket.ssl_ca`; the names in it are not compared, because nodes are known by address lists and not by names. Or
+//! both sides have the secret of `repl.secret_file`, and no certificate counts. An [`IdentityKey`] then tells the
+//! admitted peers apart, by a [`Proof`] that is bound to the session.
 //!
 //! There are no session tickets, no early data, no renegotiation and no older versions.
 
@@ -30,7 +30,7 @@ pub use credentials::{Credentials, Files};
 pub use error::TlsError;
 pub use failure::Failure;
 pub use files::days_left;
-/// What OpenSSL itself complains of.
+/// An error of OpenSSL itself.
 pub use openssl::error::ErrorStack as LibraryError;
 
 pub use handshake::{Handshake, Progress, Role};

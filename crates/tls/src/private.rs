@@ -1,19 +1,19 @@
-//! Who may read a private file: the one rule for keys, their passwords and secrets.
+//! The rule for private files (keys, their passwords, secrets): which users may read them.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// What to do about a file that others may read.
+/// The remedy for a file that other users may read.
 pub const PRIVATE_REMEDY: &str =
     "chmod 0600; or give it to root and to the group of the server's user, and chmod 0640";
 
-/// Bits of the mode for others than the owner.
+/// The forbidden bits of the mode: all bits of group and others.
 const OTHERS: u32 = 0o077;
-/// The same, where the group may read: root lends its file so to a service's user.
+/// The forbidden bits for a file of root. Its group may read it: so root lends the file to the user of a service.
 const OTHERS_OF_ROOT: u32 = 0o027;
 
-/// The mode of a file that more may read or write than should. `None`: only its owner may, or it is root's, and its group may
-/// read it.
+/// Returns the file's mode if too many users may read or write the file. None if only its owner may, or if the file is
+/// root's and its group may read it.
 pub fn exposed_mode(about: &Metadata) -> Option<u32> {
     let forbidden = match about.uid() {
         0 => OTHERS_OF_ROOT,

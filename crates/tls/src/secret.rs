@@ -1,7 +1,7 @@
 //! A secret that all nodes share, for clusters without certificates: TLS 1.3 with an external pre-shared key.
 //!
-//! The file has one line, or two while the secret changes: the first is what this node proves itself with, both are
-//! accepted. Key and identity are derived from a line; the identity is public and tells lines apart.
+//! The file has one line, or two while the secret changes. This node proves itself with the first line, and accepts
+//! both from peers. Key and identity are derived from a line. The identity is public; it tells the lines apart.
 
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
@@ -14,17 +14,17 @@ use crate::files;
 
 pub(crate) const OPTION: &str = "repl.secret_file";
 
-/// The least that a line may have.
+/// The shortest line, in bytes.
 const MIN_BYTES: usize = 32;
-/// The most that a line may have: another file was named then.
+/// The longest line, in bytes. A longer line means that the option names the wrong file.
 const MAX_BYTES: usize = 4096;
-/// Lines of a file.
+/// The most lines in a file.
 const MAX_LINES: usize = 2;
 
-/// What is derived from a line.
+/// The identity and the key that are derived from one line.
 #[derive(Clone)]
 pub(crate) struct Secret {
-    /// 64 hexadecimal digits, told to the peer.
+    /// 64 hexadecimal digits; the peer sees them.
     identity: String,
     key: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl Secret {
     }
 }
 
-/// The secrets of a file.
+/// The one or two secrets of a file.
 pub(crate) struct Secrets {
     sent: Secret,
     other: Option<Secret>,
@@ -83,12 +83,12 @@ impl Secrets {
         })
     }
 
-    /// What this node proves itself with.
+    /// The secret that this node proves itself with.
     pub fn sent(&self) -> &Secret {
         &self.sent
     }
 
-    /// The secret that a peer names.
+    /// Finds the secret with the identity that a peer has named.
     pub fn find(&self, identity: &[u8]) -> Option<&Secret> {
         let mut all = [Some(&self.sent), self.other.as_ref()]
             .into_iter()
@@ -97,7 +97,7 @@ impl Secrets {
     }
 }
 
-/// HMAC-SHA256: one line gives several values of which none tells another.
+/// HMAC-SHA256. One line yields several values, and none of them reveals another.
 fn derive(line: &[u8], purpose: &[u8]) -> Result<Vec<u8>, ErrorStack> {
     let key = PKey::hmac(line)?;
     let mut signer = Signer::new(MessageDigest::sha256(), &key)?;

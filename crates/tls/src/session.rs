@@ -1,4 +1,5 @@
-//! An encrypted stream between two members.
+//! A session: the encrypted stream between two members, on a non-blocking socket. Encrypted bytes that the socket does
+//! not take wait in the `Wire`.
 
 use std::io::{self, IoSlice, Read, Write};
 
@@ -11,20 +12,20 @@ use crate::identity::EXPORTER_LABEL;
 use crate::wire::Wire;
 use crate::{Failure, Role, certificate_fingerprint};
 
-/// The most that one record holds, and so one call of OpenSSL encrypts.
+/// The most bytes in one record; so one call of OpenSSL encrypts no more.
 pub const MAX_RECORD_BYTES: usize = 16 << 10;
-/// The most that one write encrypts: four records, which take some 15 us (docs/wire-transport.md).
+/// The most bytes that one write encrypts: four records, which take about 15 us (docs/wire-transport.md).
 const MAX_WRITE_BYTES: usize = 4 * MAX_RECORD_BYTES;
 
-/// A TLS session on a non-blocking socket. Errors have a [`Failure`] inside.
+/// A TLS session on a non-blocking socket. Its I/O errors contain a [`Failure`].
 #[derive(Debug)]
 pub struct Session<S> {
     stream: SslStream<Wire<S>>,
     trust: Trust,
     role: Role,
-    /// Where small pieces become one record.
+    /// The buffer that joins small pieces into one record.
     record: Vec<u8>,
-    /// The last read has taken all that there is.
+    /// The last read took everything that had come in.
     is_emptied: bool,
 }
 
@@ -49,14 +50,15 @@ impl<S: Read + Write> Session<S> {
         self.stream.get_mut().socket_mut()
     }
 
-    /// The cipher, and whom the peer's certificate names or which secret it has: for a line of a log.
+    /// Describes the session for a log line: the cipher, and the subject of the peer's certificate or the secret in
+    /// use.
     pub fn describe(&self) -> String {
         let ssl = self.stream.ssl();
         let cipher = ssl
             .current_cipher()
             .map_or("no cipher", |cipher| cipher.name());
         if let Some(identity) = secret_in_use(ssl) {
-            // Two nodes with the same file name the same one; nothing of the secret can be told from it.
+            // Two nodes with the same file log the same digits. They reveal nothing of the secret.
             return format!("TLS 1.3 {cipher}, shared secret {identity:.16}");
         }
         let Some(cert) = ssl.peer_certificate() else {
@@ -69,7 +71,8 @@ impl<S: Read + Write> Session<S> {
         )
     }
 
-    /// This node's part in the handshake, and what no other session has: a claim is bound to both.
+    /// This node's role in the handshake, and the exporter, which is different in every session. A claim is bound to
+    /// both.
     pub fn binding(&self) -> io::Result<(Role, [u8; 32])> {
         let mut exporter = [0; 32];
         let ssl = self.stream.ssl();
@@ -77,27 +80,28 @@ impl<S: Read + Write> Session<S> {
         Ok((self.role, exporter))
     }
 
-    /// The socket may have more to read. `trusts_short`: a read that does not fill its buffer has emptied it.
+    /// Notes that the socket may have more to read. `trusts_short`: a read that does not fill its buffer has emptied
+    /// the socket.
     pub fn readable(&mut self, trusts_short: bool) {
         self.stream.get_mut().readable(trusts_short);
     }
 
-    /// Whether the last read has taken all that had come in.
+    /// Whether the last read took everything that had come in.
     pub fn is_emptied(&self) -> bool {
         self.is_emptied
     }
 
-    /// Whether something has come in that the socket will not tell of again.
+    /// Whether bytes have come in that `poll` will not report again, because they have left the socket.
     pub fn has_buffered(&self) -> bool {
         self.stream.get_ref().has_incoming() || self.stream.ssl().pending() > 0
     }
 
-    /// Whether encrypted bytes wait for the socket.
+    /// Whether encrypted bytes wait until the socket takes them.
     pub fn has_unsent(&self) -> bool {
         self.stream.get_ref().unsent_bytes() > 0
     }
 
-    /// Fills `buffer` as far as there is something; `Ok(0)` if the peer has ended the session.
+    /// Fills `buffer` with the bytes that are there; `Ok(0)` if the peer has ended the session.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         self.is_emptied = false;
@@ -113,7 +117,7 @@ impl<S: Read + Write> Session<S> {
                         _ => break,
                     }
                 }
-                // What came before is told first; the next call meets the same end.
+                // The bytes before the end are returned first; the next call meets the same end.
                 Err(_) if filled > 0 => break,
                 Err(error) => {
                     return match self.failure(&error) {
@@ -126,8 +130,8 @@ impl<S: Read + Write> Session<S> {
         Ok(filled)
     }
 
-    /// Encrypts at most `limit_bytes` and sends; how many bytes were taken. `WouldBlock` if the socket is full. What was
-    /// taken and not sent goes with the next [`Session::send`] or write.
+    /// Encrypts at most `limit_bytes`, sends, and returns how many bytes it took. `WouldBlock` if the socket is full.
+    /// Bytes that were taken but not sent go out with the next [`Session::send`] or write.
     pub fn write_vectored(
         &mut self,
         slices: &[IoSlice<'_>],
@@ -142,7 +146,7 @@ impl<S: Read + Write> Session<S> {
         encrypted
     }
 
-    /// Makes full records, as far as there is enough for them.
+    /// Encrypts the slices in full records, as long as there are enough bytes.
     fn encrypt_slices(
         &mut self,
         slices: &[IoSlice<'_>],
@@ -184,7 +188,7 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// One record. The wire takes it in any case: `write_vectored` begins with an empty one.
+    /// Encrypts one record. The wire always has room for it: `write_vectored` starts with an empty wire.
     fn encrypt(&mut self, record: &[u8]) -> io::Result<()> {
         match self.stream.ssl_write(record) {
             Ok(_) => Ok(()),
@@ -192,7 +196,7 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// Gives the socket what is encrypted, as far as it takes it.
+    /// Gives the socket as many encrypted bytes as it takes.
     pub fn send(&mut self) -> io::Result<()> {
         match self.stream.get_mut().send() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -200,9 +204,9 @@ impl<S: Read + Write> Session<S> {
         }
     }
 
-    /// Tells the peer that nothing follows.
+    /// Tells the peer that no more bytes follow.
     pub fn finish(&mut self) {
-        // A session that has failed has nothing to tell.
+        // If the session has failed, there is nothing to tell the peer.
         let _ = self.stream.shutdown();
         let _ = self.send();
     }

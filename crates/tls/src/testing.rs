@@ -1,4 +1,4 @@
-//! Certificates for tests: authorities, and what they sign; and secrets. Panics where OpenSSL fails.
+//! For tests: certificate authorities, the certificates that they sign, and secrets. Panics where OpenSSL fails.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,16 +17,16 @@ use crate::{Credentials, Files};
 
 const DAY_S: i64 = 24 * 60 * 60;
 
-/// A certificate authority, or what it has signed.
+/// A certificate authority, or a holder of a certificate, with its key.
 pub struct Party {
     cert: X509,
     key: PKey<Private>,
 }
 
-/// From when until when a certificate is valid, in days from now.
+/// The validity of a certificate: its first and its last day, in days from now.
 pub type Days = (i64, i64);
 
-/// Valid for a month, and since yesterday.
+/// Valid since yesterday, for a month.
 pub const NOW: Days = (-1, 30);
 
 impl Party {
@@ -64,7 +64,7 @@ impl Party {
         paths
     }
 
-    /// Writes what a node with this certificate, which trusts `ca`, is configured with.
+    /// Writes certificate, key and the trusted `ca` into `dir`, and returns the options of a node that has them.
     pub fn files(&self, ca: &Party, dir: &Path, name: &str) -> Files {
         let (cert, key) = self.write(dir, name);
         let (trusted, _) = ca.write(dir, &format!("{name}-ca"));
@@ -77,14 +77,14 @@ impl Party {
         }
     }
 
-    /// The credentials of a node with this certificate, which trusts `ca`.
+    /// The credentials of a node that presents this certificate and trusts `ca`.
     pub fn credentials(&self, ca: &Party) -> Credentials {
         let credentials = in_dir(|dir| Credentials::read(&self.files(ca, dir, "node")));
         credentials.unwrap()
     }
 }
 
-/// The credentials of a node with a file of secrets that has these lines.
+/// The credentials of a node whose secret file has these lines.
 pub fn secret(lines: &str) -> Credentials {
     let credentials = in_dir(|dir| {
         let file = dir.join("secret");
@@ -95,7 +95,7 @@ pub fn secret(lines: &str) -> Credentials {
     credentials.unwrap()
 }
 
-/// Reads files out of a directory that lasts as long as that.
+/// Calls `read` with a temporary directory, and removes the directory.
 fn in_dir<T>(read: impl FnOnce(&Path) -> T) -> T {
     let name = format!(
         "trireme-tls-{}-{:?}",
@@ -105,7 +105,7 @@ fn in_dir<T>(read: impl FnOnce(&Path) -> T) -> T {
     let dir = std::env::temp_dir().join(name);
     fs::create_dir_all(&dir).unwrap();
     let what = read(&dir);
-    let _ = fs::remove_dir_all(&dir); // of this test alone
+    let _ = fs::remove_dir_all(&dir); // only this test uses the directory
     what
 }
 

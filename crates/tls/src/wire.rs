@@ -1,24 +1,26 @@
-//! The bytes between a TLS session and its socket.
+//! The bytes between OpenSSL and the socket of a session: a buffer for each direction, so that neither direction waits
+//! for the other.
 
 use std::io::{self, Read, Write};
 
-/// Read from the socket at once: four records.
+/// The most bytes that one read takes from the socket: four records.
 const INCOMING_BYTES: usize = 64 << 10;
-/// Encrypted bytes that may wait for the socket. What OpenSSL says by itself (alerts, key updates) fits as well.
+/// The most encrypted bytes that wait for the socket. OpenSSL's own messages (alerts, key updates) fit in beside the
+/// records.
 const OUTGOING_LIMIT_BYTES: usize = 128 << 10;
 
-/// Keeps what came in until OpenSSL asks for it, and what goes out until the socket takes it. So a write of OpenSSL's
-/// never waits for the socket, and a read never waits for a write.
+/// Keeps incoming bytes until OpenSSL reads them, and outgoing bytes until the socket takes them. So OpenSSL's writes
+/// never wait for the socket, and its reads never wait for a write.
 #[derive(Debug)]
 pub(crate) struct Wire<S> {
     socket: S,
     incoming: Vec<u8>,
-    /// What of `incoming` has come in, and how much of that was taken.
+    /// How many bytes of `incoming` the socket has filled, and how many of these OpenSSL has taken.
     filled: usize,
     taken: usize,
-    /// The socket has nothing more until it tells again.
+    /// The socket is empty until `poll` reports it readable again.
     is_drained: bool,
-    /// A read that did not fill the buffer has emptied the socket.
+    /// A read that does not fill the buffer has emptied the socket.
     trusts_short: bool,
     has_ended: bool,
     outgoing: Vec<u8>,
@@ -48,7 +50,7 @@ impl<S: Read + Write> Wire<S> {
         &mut self.socket
     }
 
-    /// The socket may have more to read.
+    /// Notes that the socket may have more to read.
     pub fn readable(&mut self, trusts_short: bool) {
         self.is_drained = false;
         self.trusts_short = trusts_short;
@@ -63,12 +65,12 @@ impl<S: Read + Write> Wire<S> {
         self.taken < self.filled
     }
 
-    /// Encrypted bytes that the socket has not taken.
+    /// The number of encrypted bytes that the socket has not taken.
     pub fn unsent_bytes(&self) -> usize {
         self.outgoing.len() - self.sent
     }
 
-    /// Gives the socket what it takes; `WouldBlock` if that is not all.
+    /// Gives the socket as many bytes as it takes; `WouldBlock` if some are left.
     pub fn send(&mut self) -> io::Result<()> {
         while self.sent < self.outgoing.len() {
             match self.socket.write(&self.outgoing[self.sent..]) {
@@ -84,7 +86,7 @@ impl<S: Read + Write> Wire<S> {
     }
 
     fn fill(&mut self) -> io::Result<usize> {
-        self.incoming.resize(INCOMING_BYTES, 0); // once
+        self.incoming.resize(INCOMING_BYTES, 0); // resizes only the first time
         let read = loop {
             match self.socket.read(&mut self.incoming) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}

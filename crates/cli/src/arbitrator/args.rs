@@ -1,4 +1,4 @@
-//! The command line, the same as garbd's but for longer names of some options.
+//! The command line: garbd's, but some options have longer names.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use trireme_arbitrator::Settings;
 use super::config_file;
 use super::error::CommandError;
 
-/// garbd's, which monitoring may know.
+/// The default name: garbd's, because monitoring may know it.
 const NAME: &str = "garb";
 
 /// Arguments of `trireme arbitrator` and of `garbd`.
@@ -26,7 +26,8 @@ pub struct ArbitratorArgs {
     /// Its name among the members [default: garb].
     #[arg(short = 'n', long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Where it keeps the log [default: a new directory, removed at the end: it comes back having kept nothing].
+    /// The directory of the log [default: a new directory, removed at the end: the arbitrator comes back with an empty
+    /// log].
     #[arg(short = 'w', long, visible_alias = "workdir", value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Write messages to this file [default: standard error; of a daemon, the system's log].
@@ -53,7 +54,7 @@ pub struct ArbitratorArgs {
 }
 
 impl ArbitratorArgs {
-    /// With what the configuration file says of what is not on the command line.
+    /// Fills in the options of the configuration file that are not on the command line.
     pub(super) fn completed(mut self) -> Result<ArbitratorArgs, CommandError> {
         self.address = self.address.take().or(self.group_address.take());
         if let Some(path) = self.cfg.take() {
@@ -73,7 +74,7 @@ impl ArbitratorArgs {
         Ok(self)
     }
 
-    /// What the arbitrator needs to know.
+    /// The settings for the arbitrator.
     pub(super) fn settings(&self) -> Result<Settings, CommandError> {
         let dump = [
             ("--sst", &self.sst),

@@ -1,8 +1,9 @@
-//! garbd's configuration file: lines of `option=value`, comments after `#`.
+//! Reads garbd's configuration file: lines of `option=value`, comments after `#`.
 
 use super::args::ArbitratorArgs;
 
-/// Fills in what is not on the command line, which counts more. Err: number of the line, and what is wrong.
+/// Fills in the options that are not on the command line, which has precedence. Err: the number of the bad line, and
+/// its fault.
 pub(super) fn complete(args: &mut ArbitratorArgs, text: &str) -> Result<(), (usize, String)> {
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();
@@ -18,7 +19,7 @@ pub(super) fn complete(args: &mut ArbitratorArgs, text: &str) -> Result<(), (usi
     Ok(())
 }
 
-/// What is between quotes, or all up to a comment.
+/// Returns the text between quotes, or without quotes everything up to a comment.
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
     let quoted = value

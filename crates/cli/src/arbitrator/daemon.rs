@@ -1,5 +1,5 @@
-//! Running in the background: the command starts itself anew, apart from the terminal, and waits until that process
-//! has begun its work or failed to.
+//! Runs the arbitrator in the background. The command starts a second process, apart from the terminal, and waits until
+//! that process has started its work or has failed.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use super::error::CommandError;
 
-/// Set in the environment of the process in the background.
+/// The environment variable that marks the process in the background.
 const CHILD: &str = "TRIREME_ARBITRATOR_DAEMON";
-/// What it says on its standard output when it is at work; anything else is an error.
+/// The line that the background process prints when it is at work. Any other line is an error.
 const READY: &str = "ready";
 
 /// Whether this is the process in the background.
@@ -18,7 +18,7 @@ pub(super) fn is_child() -> bool {
     env::var_os(CHILD).is_some()
 }
 
-/// Starts the process in the background; returns when it is at work.
+/// Starts the process in the background, and returns when it is at work.
 pub(super) fn start() -> Result<(), CommandError> {
     let mut args = env::args_os();
     let name = args.next().unwrap_or_default();
@@ -43,16 +43,16 @@ pub(super) fn start() -> Result<(), CommandError> {
     }
 }
 
-/// In the background: leaves the terminal, and tells who has started this process how it goes.
+/// In the background: leaves the terminal, and reports success or the error to the parent process.
 pub(super) fn answered<T>(begun: Result<T, CommandError>) -> Result<T, CommandError> {
     if is_child() {
-        // Fails for the leader of a group of processes, which this is not.
+        // setsid fails only for the leader of a process group, and this process is none.
         let _ = rustix::process::setsid();
         let said = match &begun {
             Ok(_) => READY.to_owned(),
             Err(error) => error.to_string(),
         };
-        // Nobody listens any more: no reason to end.
+        // The parent process may have ended: that is no reason to end.
         let _ = writeln!(std::io::stdout(), "{said}");
     }
     begun

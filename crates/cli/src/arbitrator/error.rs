@@ -1,22 +1,22 @@
-//! Why the command fails.
+//! Errors of the command.
 
 use std::io;
 use std::path::PathBuf;
 
 use trireme_arbitrator::{ArbitratorError, DirectoryError, LogError};
 
-/// Why there is no arbitrator, or none any more.
+/// The reason why the arbitrator does not start, or has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// Something is not given.
+    /// A required setting is missing.
     #[error("{what} is not given ({how})")]
     Missing {
-        /// What.
+        /// The setting.
         what: &'static str,
-        /// How it would be.
+        /// The way to give it.
         how: &'static str,
     },
-    /// `--sst` and what goes with it.
+    /// `--sst` or one of its companions was given.
     #[error(
         "{0} is not implemented: an arbitrator of Trireme does not ask a node for a dump of its data; take a backup on \
          the node itself (mariadb-backup)"
@@ -27,38 +27,38 @@ pub enum CommandError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A line of it makes no sense.
+    /// A line of the configuration file makes no sense.
     #[error("configuration file '{}', line {line}: {reason}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Which, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault of the line.
         reason: String,
     },
-    /// Its log.
+    /// The log cannot be opened.
     #[error("{0}")]
     Log(#[from] LogError),
-    /// Its directory.
+    /// The directory cannot be used.
     #[error("{0}")]
     Directory(#[from] DirectoryError),
-    /// It cannot begin.
+    /// The arbitrator cannot start.
     #[error("{0}")]
     Open(#[from] ArbitratorError),
-    /// It has begun, and ended with this error, which is in its log.
+    /// The arbitrator started and has ended with this error, which is in its log.
     #[error("{0}")]
     Ended(#[source] ArbitratorError),
-    /// SIGHUP cannot be noticed.
+    /// The handler for SIGHUP cannot be installed.
     #[error("no handler for SIGHUP can be installed: {0}")]
     Signal(io::Error),
-    /// The process of the daemon.
+    /// The background process cannot be started.
     #[error("the daemon cannot be started: {0}")]
     Daemon(io::Error),
-    /// What the daemon says.
+    /// The background process has reported this error.
     #[error("{0}")]
     Told(String),
 }

@@ -1,4 +1,5 @@
-//! `trireme arbitrator`, and the same under the name and with the command line of Galera's `garbd`.
+//! `trireme arbitrator`: the process of the arbitrator. Called by the name `garbd`, it has the command line of Galera's
+//! `garbd`.
 
 mod args;
 mod config_file;
@@ -19,7 +20,7 @@ pub use error::CommandError;
 
 use trireme_testbed::interrupt;
 
-/// The program is this when it is called so.
+/// The name under which the program is the arbitrator.
 pub const GARBD: &str = "garbd";
 
 /// Whether the program was called by the name of Galera's arbitrator.
@@ -27,14 +28,14 @@ pub fn is_garbd(argv0: &Path) -> bool {
     argv0.file_name().is_some_and(|name| name == GARBD)
 }
 
-/// Runs until SIGINT or SIGTERM, and then leaves the cluster; as a daemon, returns when that is under way. SIGHUP has it read
-/// certificates or the secret again.
+/// Runs until SIGINT or SIGTERM, and then leaves the cluster. As a daemon, returns when the background process is at
+/// work. SIGHUP makes it read the certificates or the secret again.
 ///
-/// Err: what is to be told on standard error. What goes wrong later is in the log.
+/// Err: the message for standard error. Later errors are in the log.
 pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
     let args = args.completed()?;
     if args.daemon && !daemon::is_child() {
-        // Whatever can be seen to be wrong now is said here.
+        // Errors in the settings are reported here, while the terminal is still there.
         args.settings()?;
         return daemon::start();
     }
@@ -49,7 +50,8 @@ pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
         .map_err(CommandError::Ended)
 }
 
-/// Set by SIGHUP. One that writes to a terminal ends instead: the terminal is gone.
+/// Returns the flag that SIGHUP sets. A process that logs to a terminal gets no handler: SIGHUP ends it, because the
+/// terminal is gone.
 fn reload_requests(args: &ArbitratorArgs) -> Result<Arc<AtomicBool>, CommandError> {
     let is_asked = Arc::<AtomicBool>::default();
     if args.log.is_some() || !std::io::stderr().is_terminal() {

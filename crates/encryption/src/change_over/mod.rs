@@ -1,8 +1,8 @@
-//! A live cluster goes over from plaintext to TLS: each step on all nodes before the next, so that no two members lack a
-//! common way to speak at any time (docs/security.md).
+//! Changes a live cluster from plaintext to TLS. All nodes take a step before the first node takes the next one, so
+//! that any two members always have a common way to speak (docs/security.md).
 //!
-//! Nothing is kept here: each run looks at what the nodes are set to, and does what is missing. So a run that was broken off
-//! is made good by another one.
+//! Nothing is stored here: each run reads the settings of the nodes and does the missing steps. So another run
+//! completes one that was interrupted.
 
 mod plan;
 mod server;
@@ -18,45 +18,45 @@ use plan::State;
 use server::Server;
 pub use server::parse_endpoint;
 
-/// How often a node is asked whether it has settled.
+/// The interval at which a node is asked whether it has settled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What is to be done.
+/// The order: the servers, their files, and how far to go.
 #[derive(Clone, Debug)]
 pub struct ChangeOver {
     /// All nodes of the cluster.
     pub servers: Vec<Login>,
     /// Members without SQL (arbitrators).
     pub others: usize,
-    /// Where each server has its files, as on the server itself; `%n` stands for its `wsrep_node_name`. For nodes that have
-    /// none set yet.
+    /// The TLS files, as paths on each server; `%n` stands for its `wsrep_node_name`. Only nodes without TLS files get
+    /// these.
     pub files: Files,
     /// The last step to take.
     pub until: Phase,
-    /// A node has so long to settle after each step.
+    /// The time that a node has to settle after each step.
     pub patience: Duration,
 }
 
-/// Why the change stops. What was done stays: each state in between is one that a cluster can live in.
+/// The reason why the change stops. The steps taken remain: a cluster can run in each state in between.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeOverError {
-    /// A server.
+    /// The server answers with an error, or not at all.
     #[error("{server}: {source}")]
     Sql {
         /// Its address.
         server: Endpoint,
-        /// What it said.
+        /// Its error.
         source: DatabaseError,
     },
-    /// An answer that makes no sense.
+    /// The server's answer makes no sense.
     #[error("{server}: {reason}")]
     Odd {
         /// Its address.
         server: Endpoint,
-        /// What is wrong with it.
+        /// The fault of the answer.
         reason: String,
     },
-    /// Another provider.
+    /// The server runs another wsrep provider.
     #[error("{server}: its wsrep provider is '{found}', not Trireme")]
     Foreign {
         /// Its address.
@@ -64,7 +64,7 @@ pub enum ChangeOverError {
         /// `wsrep_provider_name`.
         found: String,
     },
-    /// Not a synced member of a primary component.
+    /// The node is not a synced member of a primary component.
     #[error(
         "{name} is not a synced member of a primary component ({state}): wait until it is, then run this again"
     )]
@@ -74,17 +74,17 @@ pub enum ChangeOverError {
         /// Its state.
         state: String,
     },
-    /// The same node twice, or nodes of different clusters.
+    /// One node was named twice, or the nodes belong to different clusters.
     #[error("{first} and {second} are {what}: name each node of one cluster once")]
     NotOneCluster {
-        /// A node.
+        /// One node.
         first: String,
-        /// Another.
+        /// The other node.
         second: String,
-        /// What is wrong with the two.
+        /// The conflict between the two.
         what: &'static str,
     },
-    /// Not all members are named.
+    /// Some members of the cluster were not named.
     #[error(
         "the cluster has {size} members, and {named} nodes were named, with {others} others: name all of them; an arbitrator, which \
          has no SQL, is counted by --others"
@@ -97,7 +97,7 @@ pub enum ChangeOverError {
         /// `--others`.
         others: usize,
     },
-    /// A secret protects the cluster.
+    /// The cluster uses a shared secret.
     #[error(
         "{name} is encrypted by a shared secret: take repl.secret_file out of its options first, or keep the secret"
     )]
@@ -105,7 +105,7 @@ pub enum ChangeOverError {
         /// The node.
         name: String,
     },
-    /// Refused by the node.
+    /// The node refuses the options.
     #[error(
         "{name} refuses \"{options}\" ({source}): its error log names file and remedy; nothing has changed on it. Run this again \
          then"
@@ -115,24 +115,25 @@ pub enum ChangeOverError {
         name: String,
         /// The options.
         options: String,
-        /// What the server said.
+        /// The server's error.
         source: DatabaseError,
     },
-    /// It does not become what it should be.
+    /// The node does not reach the wanted state in time.
     #[error(
         "{name} has not settled within {patience_s} s ({state}): see its error log, then run this again"
     )]
     Unsettled {
         /// The node.
         name: String,
-        /// How long it had.
+        /// The time that the node had.
         patience_s: u64,
-        /// How it is.
+        /// Its state at the end.
         state: String,
     },
 }
 
-/// Leads the cluster through the steps up to `until`. `tell` gets a line for each thing done; false if nothing was to be done.
+/// Takes the cluster through the steps up to `until`. `tell` gets a line for each change. Returns false if no node had
+/// to change.
 pub fn change_over(
     change: &ChangeOver,
     mut tell: impl FnMut(&str),
@@ -145,7 +146,7 @@ pub fn change_over(
     for phase in phases {
         let states = observe_all(&mut servers, change)?;
         let mut order: Vec<usize> = (0..states.len()).collect();
-        // The links of the others are made anew first, so that the leader always has one to a majority.
+        // The leader comes last: the other nodes renew their links first, so the leader always has links to a majority.
         order.sort_by_key(|&i| states[i].is_leader);
         for i in order {
             let state = &states[i];
@@ -162,7 +163,8 @@ pub fn change_over(
             has_changed = true;
             settle(&mut servers[i], phase, state, change.patience)?;
             if phase == Phase::RefusePlaintext {
-                // Its links have been made anew: the next node's are not before all nodes have heard of each other by them.
+                // This node has renewed its links. Before the next node does so, every node must have heard from the
+                // others over the new ones.
                 for server in &mut servers {
                     server.reach_others()?;
                 }
@@ -216,7 +218,7 @@ fn observe_all(servers: &mut [Server], change: &ChangeOver) -> Result<Vec<State>
     Ok(states)
 }
 
-/// Waits until a node is what a step makes of it, and in the cluster as before.
+/// Waits until the node has completed the step and is in the cluster as before.
 fn settle(
     server: &mut Server,
     phase: Phase,

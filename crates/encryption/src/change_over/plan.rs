@@ -1,26 +1,27 @@
-//! What a step asks of a node. No SQL here.
+//! The plan of the change: the steps, and the provider options that a node in a given state needs for each. No SQL
+//! here.
 
 use std::fmt;
 
 use trireme_node::options::escape;
 use trireme_tls::Files;
 
-/// The steps, in their order.
+/// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Plaintext is dialed; both are accepted.
+    /// The node dials plaintext and accepts both.
     AcceptBoth,
-    /// TLS is dialed; both are accepted.
+    /// The node dials TLS and accepts both.
     DialTls,
-    /// Plaintext is refused, and the links that are left of it are made anew.
+    /// The node refuses plaintext, and renews its remaining plaintext links.
     RefusePlaintext,
 }
 
 impl Phase {
-    /// All of them.
+    /// All steps.
     pub const ALL: [Phase; 3] = [Phase::AcceptBoth, Phase::DialTls, Phase::RefusePlaintext];
 
-    /// For a line to the operator.
+    /// The step in words, for a line to the operator.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Phase::AcceptBoth => "accepts TLS, too",
@@ -29,7 +30,7 @@ impl Phase {
         }
     }
 
-    /// Whether nothing of this step is left to do on a node.
+    /// Whether the node has completed this step.
     pub(super) fn is_done(self, state: &State) -> bool {
         match self {
             Phase::AcceptBoth => state.dials_tls || state.accepts_both && state.has_files,
@@ -44,7 +45,7 @@ impl Phase {
     }
 }
 
-/// A node, as it says.
+/// The state of a node, from its status and system variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub name: String,
@@ -86,7 +87,7 @@ impl fmt::Display for State {
     }
 }
 
-/// The provider options that a node lacks for a step; `None` if it has taken it.
+/// The provider options that a node needs for a step; None if it has completed the step.
 pub(super) fn options(phase: Phase, state: &State, files: &Files) -> Option<String> {
     if phase.is_done(state) {
         return None;

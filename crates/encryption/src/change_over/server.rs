@@ -1,4 +1,4 @@
-//! A server of the cluster, through SQL.
+//! A server of the cluster, read and set through SQL.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
     })
 }
 
-/// A server that is asked.
+/// A connection to one server.
 pub(super) struct Server {
     endpoint: Endpoint,
     database: Database,
@@ -61,7 +61,8 @@ impl Server {
         self.database.rows(&statement, 0).map(drop)
     }
 
-    /// Returns when this node has heard through the leader of all that was committed before.
+    /// Waits until this node has applied everything that was committed before the call. The node asks the leader for
+    /// that position, and so uses its links.
     pub fn reach_others(&mut self) -> Result<(), ChangeOverError> {
         let read = self.database.rows("SET SESSION wsrep_sync_wait = 1", 0);
         let read = read.and_then(|_| self.database.rows("SELECT 1", 1));
