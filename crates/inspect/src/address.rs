@@ -1,22 +1,22 @@
-//! Addresses as the server's variables name them. Pure.
+//! Parses the addresses in the server's variables. Pure.
 
 use trireme_agent::Endpoint;
 use trireme_node::url::HostPort;
 
-/// Port of MariaDB.
+/// MariaDB's default port.
 const SQL_PORT: u16 = 3306;
-/// `base_port` by default.
+/// The default of `base_port`.
 const GROUP_PORT: u16 = 4567;
 
-/// Where the clients of a member connect: an entry of `wsrep_incoming_addresses`. `None` for a member without a database. MariaDB
-/// tells port 0 where its configuration names none.
+/// Parses an entry of `wsrep_incoming_addresses`: the address of a member's clients. None for a member without a
+/// database. MariaDB writes port 0 if its configuration has no port.
 pub(crate) fn endpoint(entry: &str) -> Option<Endpoint> {
     let entry = entry.trim();
     let (host, port) = split(entry.strip_suffix(":0").unwrap_or(entry), SQL_PORT)?;
     Some(Endpoint::Tcp { host, port })
 }
 
-/// The group addresses that `wsrep_cluster_address` names, as `host:port`.
+/// The group addresses in `wsrep_cluster_address`, as `host:port`.
 pub(crate) fn named(cluster_address: &str) -> Vec<String> {
     let (_, rest) = cluster_address
         .split_once("://")
@@ -28,7 +28,7 @@ pub(crate) fn named(cluster_address: &str) -> Vec<String> {
         .collect()
 }
 
-/// A group address as `host:port`.
+/// Parses a group address, and returns it as `host:port`.
 pub(crate) fn group(entry: &str) -> Option<String> {
     let (host, port) = split(entry, GROUP_PORT)?;
     Some(joined(&host, port))
@@ -39,7 +39,7 @@ pub(crate) fn joined(host: &str, port: u16) -> String {
     Endpoint::Tcp { host, port }.to_string()
 }
 
-/// Host without brackets, and port.
+/// Splits an address into the host without brackets, and the port.
 pub(crate) fn split(text: &str, default_port: u16) -> Option<(String, u16)> {
     let address: HostPort = text.parse().ok()?;
     let port = address.port_or(default_port);

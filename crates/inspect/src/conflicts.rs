@@ -1,4 +1,5 @@
-//! `trireme conflicts`: which commits lost, against whom, over which rows. Pure, but for the reading of the file.
+//! `trireme conflicts`: the commits that lost a conflict, with the winners and the rows. Pure, but for reading the
+//! state file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +11,16 @@ use crate::text::{self, bounded, clipped, shown, utc};
 use trireme_agent::state_file;
 use trireme_node::state_file::{ConflictLine, StateFile};
 
-/// Rows that are shown; a file has no more.
+/// The most rows in the report; a state file has no more.
 const ROWS: usize = 32;
 
-/// Why there is no answer.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ConflictsError {
     /// The state file cannot be read.
     #[error("{0}")]
     File(String),
-    /// There is none.
+    /// The directory has no state file.
     #[error(
         "{} has no trireme-state.json: an older library, which keeps no conflicts (upgrade trireme-provider), or another directory \
          than base_dir", .0.display()
@@ -27,17 +28,17 @@ pub enum ConflictsError {
     Missing(PathBuf),
 }
 
-/// What `trireme conflicts` tells; `--json` prints it as it is. Within a version members are only added.
+/// The report of `trireme conflicts`; `--json` prints it as it is. Within a version, fields are only added.
 #[derive(Debug, Serialize)]
 pub struct ConflictsReport {
     version: u32,
     nodes: Vec<Counts>,
-    /// Of the node whose file was read, the newest first; `null`: none was.
+    /// The conflicts in the state file of the first node, the newest first; `null` if no file was read.
     recent: Option<Vec<Row>>,
     notes: Vec<String>,
 }
 
-/// Conflicts since a node's start.
+/// The numbers of conflicts since a node's start.
 #[derive(Debug, Serialize)]
 struct Counts {
     node: String,
@@ -47,13 +48,13 @@ struct Counts {
     replay: i64,
 }
 
-/// One loser.
+/// One lost commit.
 #[derive(Debug, Serialize)]
 struct Row {
     at: String,
     kind: String,
     table: Option<String>,
-    /// Hexadecimal parts, separated by `/`.
+    /// The parts of the key in hexadecimal digits, separated by `/`.
     key: Option<String>,
     seqno: Option<i64>,
     winner: Option<String>,
@@ -62,7 +63,7 @@ struct Row {
 }
 
 impl ConflictsReport {
-    /// Counts of all nodes, and the recent conflicts of the one that was asked, if its files are on this machine.
+    /// Reports the counts of all nodes. Adds the recent conflicts of the first node, if its files are on this machine.
     pub fn of_cluster(survey: &Survey) -> Self {
         let mut notes = Vec::new();
         let here = survey.first().and_then(|node| {
@@ -98,7 +99,7 @@ impl ConflictsReport {
         }
     }
 
-    /// What the state file in `dir` has: also while SQL is closed.
+    /// Reports the conflicts in the state file of `dir`; this works while SQL is closed, too.
     pub fn of_directory(dir: &Path) -> Result<Self, ConflictsError> {
         let state =
             state_file::read(dir).map_err(|error| ConflictsError::File(error.to_string()))?;
@@ -122,7 +123,7 @@ impl ConflictsReport {
         }
     }
 
-    /// For a terminal.
+    /// The report as text for a terminal.
     pub fn text(&self) -> String {
         let mut out = "lost commits since each node's start\n".to_owned();
         let number =
@@ -205,7 +206,7 @@ fn recent(state: &StateFile) -> Vec<Row> {
     state.conflicts.recent.iter().take(ROWS).map(row).collect()
 }
 
-/// An older library tells of certification by Galera's name only.
+/// Reads the counts. An older library has the certification failures only under Galera's name.
 fn counts(node: &Node) -> Counts {
     let of = |name: &str, older: &str| node.whole(name).or(node.whole(older)).unwrap_or(0);
     Counts {
@@ -223,7 +224,7 @@ fn counts(node: &Node) -> Counts {
     }
 }
 
-/// `None`: not on this machine.
+/// The directory of the node's state file; None if it is not on this machine.
 fn base_dir(node: &Node) -> Option<PathBuf> {
     let datadir = PathBuf::from(node.variable("datadir"));
     let dir = datadir.join(node.option("base_dir"));

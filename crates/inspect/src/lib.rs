@@ -1,8 +1,10 @@
-//! What an operator asks of a cluster: its status, what is wrong with it, what a node waits for, and which commits lost.
+//! The reports for an operator of a cluster: its status, its faults, the reason why a node waits, and the commits that
+//! lost.
 //!
-//! [`Survey`] asks the nodes by SQL, through the client of `trireme-agent`; a node whose SQL is closed is known by the files of
-//! its data directory. All else here is pure: it takes what was found and gives a report, as text of at most 80 columns or as JSON. Whatever came from a node, be it a name or a
-//! key, may be hostile: [`text`] makes control characters visible and bounds the length.
+//! [`Survey`] asks the nodes through SQL, with the client of `trireme-agent`. If a node's SQL is closed, the files of
+//! its data directory are read. All else here is pure: data goes in, a report comes out, as text of at most 80 columns
+//! or as JSON. Everything that a node sends may be hostile, even names and keys: [`text`] makes control characters
+//! visible and limits the length.
 
 #![forbid(unsafe_code)]
 

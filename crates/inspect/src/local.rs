@@ -1,15 +1,15 @@
-//! Files of this machine, read with bounds.
+//! Reads files of this machine, with limits on their size.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// The largest file of /proc or of votes that is read.
+/// The most bytes to read of a file in /proc or of `trireme.gvwstate.dat`.
 const MAX_SMALL_BYTES: u64 = 1 << 20;
-/// Entries of a directory that are looked at.
+/// The most entries of a directory to read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Names in a directory, the first of them.
+/// The names in a directory, at most the first `MAX_ENTRIES`.
 pub(crate) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
     let entries = fs::read_dir(dir)?.flatten().take(MAX_ENTRIES);
     Ok(entries
@@ -17,7 +17,7 @@ pub(crate) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
         .collect())
 }
 
-/// A small text file, or the beginning of a large one.
+/// Reads a small text file, or the beginning of a large one.
 pub(crate) fn small(file: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     fs::File::open(file)
@@ -28,7 +28,7 @@ pub(crate) fn small(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last `max_bytes` of a file.
+/// Reads the last `max_bytes` of a file.
 pub(crate) fn end_of(file: &Path, max_bytes: u64) -> Option<String> {
     if !fs::metadata(file).ok()?.is_file() {
         return None;
@@ -46,11 +46,11 @@ pub(crate) fn end_of(file: &Path, max_bytes: u64) -> Option<String> {
 pub(crate) struct LogFiles {
     pub(crate) segments: usize,
     pub(crate) bytes: u64,
-    /// Names of parts that were damaged and set aside.
+    /// The names of damaged files that the log has set aside.
     pub(crate) damaged: Vec<String>,
 }
 
-/// Those of them that are among the `names` in `dir` (docs/log-format.md).
+/// Finds the log's files among the `names` in `dir` (docs/log-format.md).
 pub(crate) fn log_files(dir: &Path, names: &[String]) -> LogFiles {
     let is_segment = |name: &&String| {
         let number = name

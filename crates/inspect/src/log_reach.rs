@@ -1,8 +1,8 @@
-//! How far back a node's log reaches. Pure.
+//! The reach of a node's log: how many write-sets and minutes back. Pure.
 
 use crate::node::{Node, bytes};
 
-/// Write-sets that the log can serve.
+/// The number of write-sets that the log can serve.
 pub(crate) fn log_seqnos(node: &Node) -> Option<i64> {
     let down_to = node
         .whole("wsrep_local_cached_downto")
@@ -11,8 +11,8 @@ pub(crate) fn log_seqnos(node: &Node) -> Option<i64> {
     Some((committed - down_to + 1).max(0))
 }
 
-/// For how many minutes of commits the log reaches back, at the rate since the server's start. `None` for one that begins with the
-/// first write-set and is not full, or in a cluster that commits nothing.
+/// The minutes of commits that the log can serve, at the average rate since the server's start. None if the log begins
+/// with the first write-set and is not full, or if the cluster commits nothing.
 pub(crate) fn log_minutes(node: &Node) -> Option<f64> {
     let seqnos = log_seqnos(node)? as f64;
     let per_second = commits_per_second(node)?;
@@ -27,7 +27,7 @@ pub(crate) fn log_minutes(node: &Node) -> Option<f64> {
     (per_second > 0.0).then(|| seqnos / per_second / 60.0)
 }
 
-/// Write-sets of the cluster in a second, since the server's start.
+/// The cluster's write-sets per second since the server's start.
 pub(crate) fn commits_per_second(node: &Node) -> Option<f64> {
     let seen = node.number("wsrep_replicated")? + node.number("wsrep_received")?;
     let uptime = node.number("uptime").filter(|seconds| *seconds > 0.0)?;

@@ -1,4 +1,4 @@
-//! How many members may be lost at the same moment. Pure.
+//! Computes how many members a cluster may lose at the same moment. Pure.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::node::Node;
 #[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(crate) name: String,
-    /// `None`: it was not asked, or has no database.
+    /// None if the member was not asked, or has no database.
     pub(crate) weight: Option<u64>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn voters<'a>(
     silent: impl Iterator<Item = String>,
     arbitrators: usize,
 ) -> Vec<Voter> {
-    // A joiner has no vote before it is Joined.
+    // A joiner has no vote until it is Joined.
     let of_nodes = nodes.filter(|node| node.state() >= 2).map(|node| Voter {
         name: node.name().to_owned(),
         weight: node.weight(),
@@ -30,12 +30,12 @@ pub(crate) fn voters<'a>(
         .collect()
 }
 
-/// How many members may be lost now, all at once, so that the rest goes on with every acknowledged commit.
+/// How many members the cluster may lose at once and still commit, with every acknowledged commit preserved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// Any so many.
+    /// The cluster survives the loss of any so many members.
     pub survives: usize,
-    /// Why not one more.
+    /// The reason why one more loss is too much.
     pub why: String,
 }
 
@@ -86,7 +86,8 @@ pub(crate) fn losses(is_primary: bool, total: u64, mut voters: Vec<Voter>) -> Lo
     Losses { survives, why }
 }
 
-/// Who was not asked shares what is left of the total; if it is not to be shared equally, one has it all.
+/// Gives each voter of unknown weight an equal part of the remaining total. If that does not divide evenly, one voter
+/// gets all of it.
 fn assign(total: u64, voters: &mut Vec<Voter>) {
     let known: u64 = voters.iter().filter_map(|voter| voter.weight).sum();
     let rest = total.saturating_sub(known);
@@ -96,7 +97,7 @@ fn assign(total: u64, voters: &mut Vec<Voter>) {
     for voter in voters.iter_mut().filter(|voter| voter.weight.is_none()) {
         voter.weight = equally.or(all.take()).or(Some(0));
     }
-    // A weight of zero is no vote.
+    // A member of weight 0 has no vote.
     voters.retain(|voter| voter.weight != Some(0));
 }
 

@@ -1,10 +1,10 @@
-//! Members that the configuration names and that are not there. Pure.
+//! Finds configured members that are absent. Pure.
 
 use crate::address;
 use crate::node::Node;
 use crate::survey::Survey;
 
-/// Group addresses in `wsrep_cluster_address` at which no member of the view is known to be.
+/// The group addresses in `wsrep_cluster_address` that belong to no member of the view, as far as is known.
 pub(crate) fn missing(survey: &Survey) -> Vec<String> {
     let Some(first) = survey.nodes().next() else {
         return Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn missing(survey: &Survey) -> Vec<String> {
         .filter_map(Node::group_address)
         .collect();
     named.retain(|address| !there.contains(address));
-    // Of those that were not asked only the host is known.
+    // Of members that did not answer, only the host is known.
     for (endpoint, _) in survey.silent() {
         if let trireme_agent::Endpoint::Tcp { host, .. } = endpoint {
             let is_there =

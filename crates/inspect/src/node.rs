@@ -1,14 +1,14 @@
-//! What one node said of itself. Pure.
+//! The variables of one node, and the values that several reports derive from them. Pure.
 
 use std::collections::BTreeMap;
 
 use trireme_agent::Sample;
 use trireme_node::options::{parse_duration, parse_int};
 
-/// `wsrep_provider_name` of ours.
+/// Our `wsrep_provider_name`.
 pub(crate) const TRIREME: &str = "Trireme";
 
-/// What a commit goes through on its own node, one after the other, as the status variables name it.
+/// The stages of a commit on its own node, in order, as the status variables name them.
 pub(crate) const STAGES: [&str; 5] = [
     "flow_control",
     "ordering",
@@ -17,7 +17,7 @@ pub(crate) const STAGES: [&str; 5] = [
     "commit_order",
 ];
 
-/// A node's own words, with the readings that several reports need.
+/// A node's sample, with access by meaning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     sample: Sample,
@@ -35,7 +35,7 @@ impl Node {
         self.sample.status(name)
     }
 
-    /// A status variable that is a number.
+    /// A status variable as a number.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         self.status(name)
             .parse()
@@ -43,7 +43,7 @@ impl Node {
             .filter(|number: &f64| number.is_finite())
     }
 
-    /// A status variable that is a whole number.
+    /// A status variable as a whole number.
     pub(crate) fn whole(&self, name: &str) -> Option<i64> {
         self.status(name).parse().ok()
     }
@@ -58,7 +58,7 @@ impl Node {
         self.options.get(name).map_or("", String::as_str)
     }
 
-    /// All provider options that it shows.
+    /// All provider options that the provider shows.
     pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options
             .iter()
@@ -82,7 +82,7 @@ impl Node {
         self.is_primary() && self.state() == 4 && self.status("wsrep_ready") == "ON"
     }
 
-    /// Its group address, `host:port`.
+    /// The node's group address, `host:port`.
     pub(crate) fn group_address(&self) -> Option<String> {
         let host = self.option("base_host");
         let port = self.option("base_port").parse().ok()?;
@@ -93,14 +93,14 @@ impl Node {
         self.option("pc.weight").parse().ok()
     }
 
-    /// Microseconds of a stage of commits: `p50` or `p99`. `None` without a sample.
+    /// The microseconds of a stage of commits: `p50` or `p99`. None without a sample.
     pub(crate) fn stage_us(&self, stage: &str, percentile: &str) -> Option<f64> {
         let name = format!("wsrep_trireme_commit_{stage}_{percentile}_us");
         self.number(&name).filter(|us| *us > 0.0)
     }
 
-    /// The sum over all stages: an estimate of the whole. `None` if the library does not tell, or no client has committed here: what
-    /// a node applies for others has some of the stages, too.
+    /// The sum over all stages, as an estimate of the whole commit. None if the library does not report it, or if no
+    /// client has committed here: a node that only applies has some of the stages, too.
     pub(crate) fn commit_us(&self, percentile: &str) -> Option<f64> {
         self.stage_us("ordering", percentile)?;
         let stages = STAGES
@@ -115,7 +115,7 @@ impl Node {
     }
 }
 
-/// `key = value; key = value`, in which a backslash makes the next character ordinary.
+/// Parses `key = value; key = value`, where a backslash escapes the next character.
 fn options(text: &str) -> BTreeMap<String, String> {
     let mut options = BTreeMap::new();
     let mut pair = String::new();
@@ -136,12 +136,12 @@ fn options(text: &str) -> BTreeMap<String, String> {
     options
 }
 
-/// A period, or a number of seconds.
+/// Parses a period or a number of seconds.
 fn seconds(text: &str) -> Option<f64> {
     parse_duration(text).map(|period| period.as_secs_f64())
 }
 
-/// A number with a suffix of Galera's options (K, M, G, T) in bytes.
+/// Parses a number of bytes with a suffix of Galera's options (K, M, G, T).
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     u64::try_from(parse_int(text)?).ok()
 }

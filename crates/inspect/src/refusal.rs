@@ -1,38 +1,38 @@
-//! Why there is no report: one line, with the remedy. Pure.
+//! The reasons why there is no report: one line each, with the remedy. Pure.
 
 use trireme_agent::DatabaseError;
 
 use crate::text::shown;
 
-/// Nothing can be told.
+/// The reason why there is no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The server does not let us ask, or does not answer.
+    /// The server refuses the login or a query, or does not answer.
     #[error("{}", of_database(.0))]
     Database(#[from] DatabaseError),
-    /// The server is a node of something else.
+    /// The server runs another provider.
     #[error(
         "the server at {endpoint} runs {}, not Trireme: ask a server whose wsrep_provider is libtrireme.so",
         shown(.provider)
     )]
     Foreign {
-        /// Where it was asked.
+        /// The address that was asked.
         endpoint: String,
-        /// Its provider.
+        /// The server's provider.
         provider: String,
     },
-    /// The server is no node at all.
+    /// The server is not a node of a cluster.
     #[error(
         "the server at {endpoint} is no node of a cluster: wsrep_on is OFF, or wsrep_provider is none, or the library was \
          not loaded (see its error log)"
     )]
     Alone {
-        /// Where it was asked.
+        /// The address that was asked.
         endpoint: String,
     },
 }
 
-/// MariaDB's words, and what to do about them.
+/// MariaDB's error, with the remedy.
 fn of_database(error: &DatabaseError) -> String {
     let remedy = match error {
         DatabaseError::Refused(1044 | 1045 | 1698, _) => {

@@ -1,4 +1,4 @@
-//! Asks a node, learns the other members' addresses from it, and asks them all at once.
+//! Asks one node, learns the other members' addresses from it, and asks all of them at once.
 
 use std::thread;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use crate::address;
 use crate::node::Node;
 use crate::refusal::Refusal;
 
-/// How long each step of an answer may take.
+/// The time limit for each step of an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What was learned of one member.
+/// A member, and its answer.
 pub(crate) struct Member {
-    /// Where it was asked.
+    /// The address that was asked.
     pub(crate) endpoint: Endpoint,
-    /// What it said.
+    /// Its variables, or the reason why there are none.
     pub(crate) answer: Result<Node, Refusal>,
 }
 
-/// What the members of a cluster say of themselves, at about the same time.
+/// The answers of all members of a cluster, at about the same time.
 pub struct Survey {
     members: Vec<Member>,
-    /// Index of the one that was asked first.
+    /// The index of the member that was asked first.
     first: usize,
     without_database: usize,
     left_off: usize,
 }
 
 impl Survey {
-    /// Asks the server that `login` names, and the members that it knows with the same user. Fails if that first one
-    /// cannot be asked; one of the others is shown as silent.
+    /// Asks the server that `login` names, and then the members that it knows, as the same user. Fails if the first
+    /// server does not answer. Another member that does not answer is reported as silent.
     pub fn take(login: &Login) -> Result<Self, Refusal> {
         let first = ask(login)?;
         let incoming = first.status("wsrep_incoming_addresses").to_owned();
@@ -64,7 +64,7 @@ impl Survey {
                 .collect();
             let answers = asked.into_iter().map(|(endpoint, answer)| Member {
                 endpoint,
-                // A panic there is one here.
+                // A panic of that thread becomes a panic here.
                 answer: answer
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -97,36 +97,36 @@ impl Survey {
         }
     }
 
-    /// All members that have a database, in the order of the view.
+    /// All members with a database, in the order of the view.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The one that was asked first.
+    /// The node that was asked first.
     pub(crate) fn first(&self) -> Option<&Node> {
         self.members.get(self.first)?.answer.as_ref().ok()
     }
 
-    /// Those that answered.
+    /// The nodes that answered.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.members
             .iter()
             .filter_map(|member| member.answer.as_ref().ok())
     }
 
-    /// Those that did not answer, and why.
+    /// The members that did not answer, with the reason.
     pub(crate) fn silent(&self) -> impl Iterator<Item = (&Endpoint, &Refusal)> {
         self.members
             .iter()
             .filter_map(|member| Some((&member.endpoint, member.answer.as_ref().err()?)))
     }
 
-    /// Arbitrators in the view.
+    /// The number of arbitrators in the view.
     pub(crate) fn without_database(&self) -> usize {
         self.without_database
     }
 
-    /// Members beyond [`MAX_MEMBERS`], which were not asked.
+    /// The number of members beyond [`MAX_MEMBERS`], which were not asked.
     pub(crate) fn left_off(&self) -> usize {
         self.left_off
     }

@@ -1,22 +1,22 @@
-//! Text for a terminal: foreign values made harmless, lines of at most 80 columns. Pure.
+//! Text for a terminal: foreign values become harmless, and lines have at most 80 columns. Pure.
 
 use trireme_agent::visible;
 
-/// Columns of a report.
+/// The columns of a report.
 pub const COLUMNS: usize = 80;
-/// The longest foreign value that is shown, in characters.
+/// The longest foreign value that a report shows, in characters.
 pub const MAX_VALUE_CHARS: usize = 200;
 /// The longest sentence, in characters.
 const MAX_SENTENCE_CHARS: usize = 1000;
 
-/// A foreign value: what a terminal might obey is made visible, what is too long is cut.
+/// Makes a foreign value harmless: characters that control a terminal become escapes, and a long value is cut.
 pub fn shown(value: &str) -> String {
     clipped(value, MAX_VALUE_CHARS)
 }
 
-/// The same in at most `max_chars` characters.
+/// The same as [`shown`], in at most `max_chars` characters.
 pub fn clipped(value: &str, max_chars: usize) -> String {
-    // Escapes are longer than what they stand for, so that more than this is never needed.
+    // An escape is longer than its character, so no more characters than these are needed.
     let start: String = value.chars().take(max_chars + 1).collect();
     let text = visible(&start);
     if text.chars().count() <= max_chars {
@@ -27,18 +27,18 @@ pub fn clipped(value: &str, max_chars: usize) -> String {
     cut
 }
 
-/// A sentence that holds foreign values: each word made harmless, so that blanks stay.
+/// Makes a sentence with foreign values harmless, word by word, so that the blanks stay.
 pub fn shown_words(text: &str) -> String {
     let words: String = text.chars().take(MAX_SENTENCE_CHARS).collect();
     words.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// A foreign value of bounded length, for JSON, which escapes it.
+/// Limits the length of a foreign value for JSON, which escapes it.
 pub fn bounded(value: &str) -> String {
     value.chars().take(MAX_VALUE_CHARS).collect()
 }
 
-/// A time span in its largest unit.
+/// A time span, in its largest unit.
 pub fn age(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -48,15 +48,15 @@ pub fn age(seconds: f64) -> String {
     }
 }
 
-/// A time of the Unix clock, in UTC.
+/// A time of the Unix clock, as UTC.
 pub fn utc(unix_ms: u64) -> String {
-    // Beyond the year 9999 there is no such text.
+    // The format has no text for years after 9999.
     let seconds = (unix_ms / 1000).min(253_402_300_799);
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     humantime::format_rfc3339_seconds(time).to_string()
 }
 
-/// `text` in lines of at most [`COLUMNS`], broken at blanks; all but the first begin with `indent` blanks.
+/// Breaks `text` at blanks into lines of at most [`COLUMNS`]; all but the first begin with `indent` blanks.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
@@ -70,7 +70,7 @@ pub fn wrapped(text: &str, indent: usize) -> String {
         } else if used > 0 && !line.ends_with(' ') {
             line.push(' ');
         }
-        // A word that fits into no line is cut.
+        // A word that is longer than a line is cut.
         while line.chars().count() + rest.chars().count() > COLUMNS {
             let room = COLUMNS - line.chars().count();
             let at = rest
@@ -93,8 +93,8 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
-/// A table under its header; columns are as wide as their widest cell, and the last takes what is left of [`COLUMNS`].
-/// Columns named in `right` are aligned to the right.
+/// A table with a header. Columns are as wide as their widest cell; the last one gets the rest of [`COLUMNS`]. Columns
+/// in `right` are aligned to the right.
 pub fn table(header: &[&str], right: &[&str], rows: &[Vec<String>]) -> String {
     let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
     let mut left = COLUMNS;

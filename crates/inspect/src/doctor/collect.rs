@@ -1,4 +1,4 @@
-//! Finds out what the checks judge: by SQL on all nodes, and on this machine.
+//! Collects the facts for the checks: through SQL from all nodes, and from this machine.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,9 +12,9 @@ use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::survey::Survey;
 
-/// How long each step of an answer may take; looking through many tables takes some time.
+/// The time limit for each step of an answer. Queries about many tables take some time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Rows of one answer.
+/// The most rows of one answer.
 const MAX_ROWS: usize = 500;
 
 const NOW: &str = "SELECT UNIX_TIMESTAMP(NOW(6))";
@@ -27,7 +27,7 @@ const NOT_INNODB: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, ' (', ENG
     WHERE TABLE_TYPE = 'BASE TABLE' AND ENGINE NOT IN ('InnoDB', 'SEQUENCE') \
     AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema')";
 
-/// Asks everybody.
+/// Asks all members.
 pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
     let survey = Survey::take(login)?;
     let mut facts = Facts {
@@ -67,7 +67,7 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
     Ok(facts)
 }
 
-/// What a node says without a majority is nothing: it takes no SELECT.
+/// Asks one node. A node without a majority answers none of the queries: it refuses SELECT.
 fn examine(login: Login, node: Node) -> Seen {
     let mut database = Database::new(login, PATIENCE);
     Seen {
@@ -78,7 +78,7 @@ fn examine(login: Login, node: Node) -> Seen {
 }
 
 fn clock(database: &mut Database) -> Option<(f64, f64)> {
-    // The first question opens the connection.
+    // The first query opens the connection, so its time does not count.
     database.rows(NOW, 1).ok()?;
     let local = || {
         Some(
@@ -99,7 +99,7 @@ fn clock(database: &mut Database) -> Option<(f64, f64)> {
 fn processes(database: &mut Database) -> Option<Vec<Process>> {
     let rows = database.rows(PROCESSES, MAX_ROWS).ok()?;
     let processes: Vec<Process> = rows.into_iter().filter_map(process).collect();
-    // Who lacks PROCESS sees its own connection alone.
+    // A user without PROCESS sees only its own connection, and no system user.
     processes
         .iter()
         .any(|process| process.user == "system user")
@@ -139,7 +139,7 @@ fn tables(login: &Login) -> Tables {
     }
 }
 
-/// Whether the server runs on this machine.
+/// Whether the server runs on this machine, by its endpoint.
 fn is_here(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Socket(_) => true,

@@ -1,4 +1,4 @@
-//! What the checks judge: collected before, so that they are pure.
+//! The facts that the checks judge. They are collected first, so that the checks are pure.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use crate::node::Node;
 use crate::text::clipped;
 
-/// Names in a list that is shown.
+/// The most names that a list shows.
 const LISTED: usize = 5;
 
-/// All that was found out.
+/// All facts about a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
-    /// Those that answered, the one that was asked first among them.
+    /// The nodes that answered, in the order of the view.
     pub(crate) nodes: Vec<Seen>,
-    /// Index of the node that was asked first.
+    /// The index of the node that was asked first.
     pub(crate) first: usize,
-    /// Address and reason of those that did not answer.
+    /// The members that did not answer: address and reason.
     pub(crate) silent: Vec<(String, String)>,
     pub(crate) arbitrators: usize,
-    /// Group addresses that are named in `wsrep_cluster_address`, and not there.
+    /// The group addresses in `wsrep_cluster_address` without a member.
     pub(crate) missing: Vec<String>,
-    /// Asked of one node: all have the same tables.
+    /// The tables of one node: all nodes have the same.
     pub(crate) tables: Tables,
-    /// The machine of the first node, if it is this one.
+    /// The first node's machine, if it is this one.
     pub(crate) host: Option<Host>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Facts {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) node: Node,
-    /// How far its clock is ahead of this machine's, and how far that may be wrong, in milliseconds.
+    /// How far the node's clock is ahead of this machine's, and the possible error, both in ms.
     pub(crate) clock_ms: Option<(f64, f64)>,
-    /// All connections; `None` without the privilege PROCESS, or without a majority.
+    /// All connections; None if the user lacks the privilege PROCESS, or the node has no majority.
     pub(crate) processes: Option<Vec<Process>>,
 }
 
@@ -47,50 +47,50 @@ pub(crate) struct Process {
     pub(crate) statement: String,
 }
 
-/// Tables that need care. `None`: the user may not see them.
+/// The tables that need care; None if the user may not see them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) without_primary_key: Option<Vec<String>>,
     pub(crate) not_innodb: Option<Vec<String>>,
 }
 
-/// A machine, as its files and programs show it.
+/// The state of a machine, from its files and programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
-    /// Free and total bytes where the write-set log is.
+    /// The free and the total bytes of the volume with the write-set log.
     pub(crate) log_volume: Option<(u64, u64)>,
-    /// Free and total bytes where the data are.
+    /// The free and the total bytes of the volume with the data.
     pub(crate) data_volume: Option<(u64, u64)>,
     pub(crate) log_bytes: Option<u64>,
-    /// Names of `trireme-damaged-*`.
+    /// The names of files `trireme-damaged-*`.
     pub(crate) damaged: Vec<String>,
-    /// Programs that were looked for and found.
+    /// The needed programs that were found.
     pub(crate) programs: BTreeSet<&'static str>,
-    /// Whether `repl.mark_dir` is in memory.
+    /// Whether `repl.mark_dir` is on a file system in memory.
     pub(crate) mark_dir_in_memory: Option<bool>,
-    /// Arguments of the server's process.
+    /// The arguments of the server's process.
     pub(crate) arguments: Option<Vec<String>>,
-    /// Names of variables in its environment.
+    /// The names of the variables in the environment of the server's process.
     pub(crate) environment: Option<Vec<String>>,
-    /// The end of its error log.
+    /// The end of the server's error log.
     pub(crate) error_log: Option<String>,
     pub(crate) security_files: Vec<SecurityFile>,
-    /// Data directories that carry the same replica id as this one.
+    /// Other data directories with the same replica id.
     pub(crate) same_replica: Vec<PathBuf>,
-    /// For how many seconds systemd waits for the server's start; infinite: for ever.
+    /// The seconds that systemd allows for the server's start; infinite if it has no limit.
     pub(crate) start_timeout_s: Option<f64>,
-    /// Whether an agent answers at its usual port.
+    /// Whether an agent answers at its default port.
     pub(crate) agent_answers: bool,
 }
 
-/// A file of certificates, or a private one, that an option names.
+/// A file with certificates, or a private file, that an option names.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityFile {
     pub(crate) option: &'static str,
     pub(crate) file: String,
-    /// Of certificates: days until the first expires, or why they cannot be read.
+    /// For certificates: the days until the first one expires, or the error on reading.
     pub(crate) days: Option<Result<i64, String>>,
-    /// The mode of a private file that more may read than should.
+    /// The mode of a private file that too many users may read.
     pub(crate) exposed: Option<u32>,
 }
 
@@ -100,13 +100,13 @@ impl Facts {
         self.nodes.get(self.first).map(|seen| &seen.node)
     }
 
-    /// Names of the nodes of which `is_so` is true.
+    /// The names of the nodes for which `is_so` is true.
     pub(crate) fn those(&self, is_so: impl Fn(&Node) -> bool) -> Vec<String> {
         let of = self.nodes.iter().filter(|seen| is_so(&seen.node));
         of.map(|seen| seen.node.name().to_owned()).collect()
     }
 
-    /// What the nodes say, if it is not the same: `node1 x, node2 y`.
+    /// The values of all nodes, as `node1 x, node2 y`; None if all are equal.
     pub(crate) fn differing(&self, value: impl Fn(&Node) -> String) -> Option<String> {
         let values: BTreeSet<String> = self.nodes.iter().map(|seen| value(&seen.node)).collect();
         let each = self.nodes.iter().map(|seen| {
@@ -118,7 +118,7 @@ impl Facts {
     }
 }
 
-/// The first few, and how many more.
+/// The first few names, and the number of the others.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     let shown: Vec<String> = names
         .iter()

@@ -1,18 +1,18 @@
-//! What a check finds.
+//! The result of a check: outcome, text and remedy.
 
 use serde::Serialize;
 
-/// How good it is.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// As it should be.
+    /// All is well.
     Ok,
-    /// Could not be found out; the text says why.
+    /// The check could not be made; the text says why.
     Unknown,
-    /// Works today, and costs something or will do harm one day.
+    /// It works today, but costs something or will do harm one day.
     Warning,
-    /// Does harm now, or at the next failure.
+    /// It does harm now, or will at the next failure.
     Failed,
 }
 

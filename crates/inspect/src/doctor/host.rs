@@ -1,4 +1,4 @@
-//! Looks at this machine: the volumes, files and process of a node.
+//! Examines this machine: the volumes, files and process of a node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +13,13 @@ use super::facts::{Host, SecurityFile};
 use crate::local::{end_of, file_names, log_files, replica, small};
 use crate::node::Node;
 
-/// The end of an error log that is read.
+/// The most bytes to read from the end of an error log.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 /// `f_type` of tmpfs and ramfs.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-/// Where packages put programs.
+/// The directories of programs.
 const PATHS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin"];
-/// Options that name files, and whether only those may read such a file who have to.
+/// The options that name files, and whether such a file is private.
 const SECURITY_FILES: [(&str, bool); 5] = [
     ("socket.ssl_cert", false),
     ("socket.ssl_ca", false),
@@ -29,7 +29,7 @@ const SECURITY_FILES: [(&str, bool); 5] = [
 ];
 const PROGRAMS: [&str; 4] = ["rsync", "mariadb-backup", "mbstream", "socat"];
 
-/// `None`: its data directory is not here, or may not be read.
+/// Examines the machine of a node; None if its data directory is not here or cannot be read.
 pub(super) fn examine(node: &Node) -> Option<Host> {
     let datadir = PathBuf::from(node.variable("datadir"));
     fs::read_dir(&datadir).ok()?;
@@ -90,7 +90,7 @@ fn pid(file: &Path) -> Option<u32> {
     small(file)?.trim().parse().ok()
 }
 
-/// Parts that end in zero bytes.
+/// Reads a file whose parts end in zero bytes.
 fn words(file: &str) -> Option<Vec<String>> {
     let text = small(Path::new(file))?;
     Some(
@@ -117,7 +117,7 @@ fn security_files(node: &Node) -> Vec<SecurityFile> {
     found.collect()
 }
 
-/// Beside the data directory, where copies are made.
+/// Finds data directories with the same replica id next to this one, where operators put copies.
 fn same_replica(datadir: &Path) -> Vec<PathBuf> {
     let Some(own) = replica(datadir) else {
         return Vec::new();
@@ -135,7 +135,7 @@ fn same_replica(datadir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Of the unit that runs the process; `None` if none does.
+/// The start timeout of the unit that runs the process, in seconds; None if no unit does.
 fn start_timeout_s(pid: Option<u32>) -> Option<f64> {
     let cgroup = small(Path::new(&format!("/proc/{}/cgroup", pid?)))?;
     let unit = cgroup
@@ -151,7 +151,7 @@ fn start_timeout_s(pid: Option<u32>) -> Option<f64> {
     systemd_seconds(text.trim().strip_prefix("TimeoutStartUSec=")?)
 }
 
-/// `1min 30s`, `infinity`.
+/// Parses systemd's time spans: `1min 30s`, `infinity`.
 fn systemd_seconds(text: &str) -> Option<f64> {
     if text == "infinity" {
         return Some(f64::INFINITY);

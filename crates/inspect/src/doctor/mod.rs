@@ -1,6 +1,6 @@
-//! `trireme doctor`: everything that is wrong with a cluster, or will be, with its remedy.
+//! `trireme doctor`: the faults of a cluster, present and coming, each with its remedy.
 //!
-//! [`collect`] asks the nodes and looks at this machine; the [`checks`] judge what it brought, and are pure.
+//! [`collect`] asks the nodes and examines this machine. The [`checks`] judge the collected facts, and are pure.
 
 mod checks;
 mod collect;
@@ -19,7 +19,7 @@ use crate::text;
 use facts::Facts;
 pub use finding::Outcome;
 
-/// What `trireme doctor` tells; `--json` prints it as it is. Within a version members are only added.
+/// The report of `trireme doctor`; `--json` prints it as it is. Within a version, fields are only added.
 #[derive(Debug, Serialize)]
 pub struct DoctorReport {
     version: u32,
@@ -64,7 +64,8 @@ impl DoctorReport {
             .any(|check| check.result == Outcome::Failed)
     }
 
-    /// For a terminal: what is wrong first, then what may become so; of the rest only the number, or all of them.
+    /// The report as text for a terminal: first the failed checks, then the warnings, then the unknown ones. Passed
+    /// checks are counted, or listed if `all`.
     pub fn text(&self, all: bool) -> String {
         let mut out = String::new();
         let of = |outcome| {

@@ -1,6 +1,7 @@
-//! How long restarts took, by the server's error log. Pure.
+//! The lengths of restarts, from the server's error log. Pure.
 
-/// Seconds of the longest time from a server's last line to the moment when it was back in step. `None`: no such time is in the log.
+/// Returns the longest restart in seconds: from a server's last line until the node was synced again; None if the log
+/// shows no restart.
 pub(crate) fn longest_outage_s(error_log: &str) -> Option<f64> {
     let mut last: Option<i64> = None;
     let mut went: Option<i64> = None;
@@ -24,7 +25,7 @@ pub(crate) fn longest_outage_s(error_log: &str) -> Option<f64> {
         .map(|seconds| seconds as f64)
 }
 
-/// `2026-11-25 10:38:13 ...` as seconds since some moment.
+/// Converts `2026-11-25 10:38:13 ...` to seconds since a fixed moment.
 fn seconds(line: &str) -> Option<i64> {
     let date = line.get(..19)?;
     let number = |from: usize, to: usize| date.get(from..to)?.trim_start().parse::<i64>().ok();
@@ -33,7 +34,7 @@ fn seconds(line: &str) -> Option<i64> {
     if !(1..=12).contains(&month) || !(0..=9999).contains(&year) {
         return None;
     }
-    // Days of the civil calendar: years begin in March, so that a leap day is a year's last.
+    // The days of the civil calendar. Years begin in March here, so that a leap day is the last day of a year.
     let (years, months) = if month > 2 {
         (year, month - 3)
     } else {

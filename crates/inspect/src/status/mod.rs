@@ -14,7 +14,7 @@ use crate::text::{self, bounded, shown};
 use notes::notes;
 use row::{Row, row};
 
-/// What `trireme status` tells; `--json` prints it as it is. Within a version members are only added.
+/// The report of `trireme status`; `--json` prints it as it is. Within a version, fields are only added.
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
     version: u32,
@@ -23,11 +23,11 @@ pub struct StatusReport {
     members: Vec<Row>,
     /// Members without a database.
     arbitrators: usize,
-    /// Members that were not asked, since there are too many.
+    /// The number of members that were not asked, because there are too many.
     not_asked: usize,
-    /// Named in `wsrep_cluster_address`, and not there.
+    /// The addresses in `wsrep_cluster_address` without a member.
     missing: Vec<String>,
-    /// Sentences on what is not as it should be.
+    /// Sentences on the faults.
     notes: Vec<String>,
 }
 
@@ -43,9 +43,9 @@ struct Cluster {
 }
 
 impl StatusReport {
-    /// What the survey shows.
+    /// Makes the report of a survey.
     pub fn new(survey: &Survey) -> Self {
-        // A survey has its first node.
+        // This fallback is never used: a survey always has its first node.
         let first = survey.nodes().next().cloned().unwrap_or_default();
         let leader = first.status("wsrep_trireme_sequencer");
         let newest = survey
@@ -94,7 +94,7 @@ impl StatusReport {
         }
     }
 
-    /// For a terminal.
+    /// The report as text for a terminal.
     pub fn text(&self) -> String {
         let cluster = &self.cluster;
         let component = if cluster.primary {

@@ -1,10 +1,10 @@
-//! What is not as it should be.
+//! The notes of the status report: one sentence for each fault.
 
 use super::StatusReport;
 use crate::survey::Survey;
 use crate::text::{clipped, shown};
 
-/// Sentences on it.
+/// Returns the sentences on the faults of the cluster.
 pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
     let mut notes = Vec::new();
     if !report.cluster.primary {

@@ -1,4 +1,4 @@
-//! What there is to say of one member.
+//! The row of one member in the status report.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::survey::Member;
 use crate::text::{bounded, clipped};
 
-/// One member.
+/// The data of one member.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Row {
     name: Option<String>,
@@ -22,20 +22,20 @@ pub(super) struct Row {
     durability: Option<String>,
     weight: Option<u64>,
     library: Option<String>,
-    /// Write-sets that its log can serve to a node that comes back.
+    /// The number of write-sets that the node's log can serve to a returning node.
     log_seqnos: Option<i64>,
-    /// The same in minutes, at the rate of commits since the server's start; absent in a cluster that commits nothing.
+    /// The same in minutes, at the average rate since the server's start; absent if the cluster commits nothing.
     log_minutes: Option<f64>,
     log_bytes: Option<i64>,
-    /// Why it says nothing.
+    /// The reason why the member did not answer.
     error: Option<String>,
 }
 
-/// Longest name in the table, in characters.
+/// The longest name in the table, in characters.
 const NAME_CHARS: usize = 16;
 
 impl Row {
-    /// For the table.
+    /// The cells of the table.
     pub(super) fn cells(&self) -> Vec<String> {
         let number = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
         let name = self
@@ -91,7 +91,7 @@ pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
     let behind = committed.map(|committed| (newest - committed).max(0));
     let state = match node.is_primary() {
         true => bounded(node.status("wsrep_local_state_comment")),
-        // A node without a majority says Initialized, which says less.
+        // A node without a majority reports "Initialized", which says less.
         false => "no majority".to_owned(),
     };
     Row {
@@ -116,7 +116,7 @@ pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
 
 fn is_leader(node: &Node, leader: &str) -> bool {
     match node.status("wsrep_trireme_is_leader") {
-        // A library that does not tell names the leader all the same.
+        // An older library does not report this; but it names the leader.
         "" => !leader.is_empty() && node.name() == leader,
         told => matches!(told, "1" | "ON" | "true"),
     }

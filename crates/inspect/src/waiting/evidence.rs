@@ -1,4 +1,4 @@
-//! What a data directory and this machine tell of a node without SQL.
+//! The evidence on a node without SQL: its data directory, its error log, and this machine's /proc.
 
 use std::fs;
 use std::io::Read;
@@ -9,18 +9,18 @@ use crate::local::{end_of, file_names, log_files, replica, small};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
 
-/// The end of an error log that is read.
+/// The most bytes to read from the end of an error log.
 const MAX_LOG_BYTES: u64 = 1 << 20;
-/// Below so much a volume is full.
+/// A volume with fewer free bytes is full.
 pub(super) const FULL_BYTES: u64 = 2 << 20;
 
-/// All that was found.
+/// All evidence about a node.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) state: Option<StateFile>,
-    /// How old the state file is, by the file system's clock: the node's own may be wrong.
+    /// The age of the state file in ms, by the file system's clock, because the node's own clock may be wrong.
     pub(super) state_age_ms: u64,
-    /// Why the state file says nothing.
+    /// The reason why the state file cannot be used.
     pub(super) unreadable: Option<String>,
     pub(super) server: Server,
     pub(super) saved: Option<Saved>,
@@ -33,21 +33,21 @@ pub(super) struct Evidence {
     pub(super) told: Told,
 }
 
-/// The process of the data directory.
+/// The server's process on the data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Server {
-    /// None has the directory in use.
+    /// No process uses the directory.
     #[default]
     Down,
-    /// It runs.
+    /// The process with this id runs.
     Up(u32),
-    /// It was stopped by a signal (SIGSTOP), and does nothing.
+    /// A signal (SIGSTOP) has stopped the process with this id.
     Paused(u32),
-    /// It cannot be found out: the file system shows no locks.
+    /// It is unknown: the file system shows no locks.
     Unknown,
 }
 
-/// `grastate.dat`.
+/// The content of `grastate.dat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Saved {
     pub(super) uuid: String,
@@ -55,14 +55,14 @@ pub(super) struct Saved {
     pub(super) safe_to_bootstrap: bool,
 }
 
-/// Lines of the error log.
+/// The telling lines of the error log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) wait: Option<String>,
     pub(super) error: Option<String>,
 }
 
-/// Looks at a data directory. Fails if it cannot be read.
+/// Examines a data directory. Fails if it cannot be read.
 pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<Evidence> {
     let names = file_names(dir)?;
     let (state, unreadable) = match state_file::read(dir) {
@@ -93,7 +93,7 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
     })
 }
 
-/// Where servers write it if no one says where.
+/// The error log's usual place, for a server whose configuration names none.
 fn usual_error_log(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let beside = dir.parent().map(|parent| parent.join("error.log"));
     let own = names
@@ -113,7 +113,7 @@ fn usual_error_log(dir: &Path, names: &[String]) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The process that has `grastate.dat` locked; or the one that wrote the state file, if it lives.
+/// Finds the process that holds the lock of `grastate.dat`, or else the live process that wrote the state file.
 fn server(dir: &Path, state: Option<&StateFile>) -> Server {
     let by_lock = fs::metadata(dir.join("grastate.dat"))
         .ok()
@@ -137,7 +137,8 @@ fn server(dir: &Path, state: Option<&StateFile>) -> Server {
     }
 }
 
-/// `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 0 EOF`. The device is not compared: overlay file systems show another one.
+/// Parses `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 0 EOF`. The device is not compared: overlay file systems show
+/// another one.
 fn lock_owner(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -177,7 +178,7 @@ pub(super) fn saved(text: &str) -> Saved {
     }
 }
 
-/// Of the last start in the log.
+/// Reads the lines since the last start in the log.
 pub(super) fn told(log: &str) -> Told {
     let mut told = Told::default();
     let waits = [

@@ -1,4 +1,5 @@
-//! `trireme why-waiting`: what a node waits for, from its data directory alone: SQL is closed while it waits.
+//! `trireme why-waiting`: the reason why a node waits, from its data directory alone, because SQL is closed while it
+//! waits.
 
 mod evidence;
 mod verdict;
@@ -10,13 +11,13 @@ use serde::Serialize;
 use crate::text::{self, age, shown};
 use evidence::{Evidence, Server};
 
-/// Events of a node's file that are shown.
+/// The most events of a node's file in the report.
 const EVENTS: usize = 5;
 
-/// Why there is no answer.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitingError {
-    /// No such directory, or no right to read it.
+    /// The directory does not exist, or cannot be read.
     #[error("cannot read {}: {source}; name the data directory (datadir), and be root or the server's user", .path.display())]
     Directory {
         /// The directory.
@@ -24,7 +25,7 @@ pub enum WaitingError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A directory of something else.
+    /// The directory is not a node's data directory.
     #[error("{} is no data directory of a Trireme node: it has neither grastate.dat nor trireme-state.json", .path.display())]
     Foreign {
         /// The directory.
@@ -32,15 +33,15 @@ pub enum WaitingError {
     },
 }
 
-/// What `trireme why-waiting` tells; `--json` prints it as it is. Within a version members are only added.
+/// The report of `trireme why-waiting`; `--json` prints it as it is. Within a version, fields are only added.
 #[derive(Debug, Serialize)]
 pub struct WaitingReport {
     version: u32,
     /// The cause in one line.
     cause: String,
-    /// What to do.
+    /// The remedy.
     remedy: String,
-    /// As in the state file; `null` where that is missing, or the node waits for nothing.
+    /// The reason in the state file; `null` if there is none, or the node waits for nothing.
     reason: Option<String>,
     waits: bool,
     waits_s: Option<f64>,
@@ -48,7 +49,7 @@ pub struct WaitingReport {
     progress_percent: Option<f64>,
     process_id: Option<u32>,
     state_file_age_s: Option<f64>,
-    /// Id of this data directory in votes.
+    /// The replica id: votes are counted by it.
     replica: Option<String>,
     database: Option<Position>,
     log: LogFiles,
@@ -84,7 +85,7 @@ struct Event {
 }
 
 impl WaitingReport {
-    /// Looks at a data directory.
+    /// Examines a data directory.
     pub fn of_directory(dir: &Path, error_log: Option<&Path>) -> Result<Self, WaitingError> {
         let path = dir.to_owned();
         let evidence = match evidence::collect(dir, error_log) {
@@ -180,7 +181,7 @@ impl WaitingReport {
         }
     }
 
-    /// For a terminal.
+    /// The report as text for a terminal.
     pub fn text(&self) -> String {
         let mut out = text::wrapped(&text::shown_words(&self.cause), 2);
         if !self.remedy.is_empty() {

@@ -1,16 +1,16 @@
-//! The cause of a wait, in one line. Pure.
+//! Finds the cause of a wait: evidence goes in, one line and a remedy come out. Pure.
 
 use super::evidence::{Evidence, FULL_BYTES, Server};
 use crate::text::{age, clipped};
 use trireme_agent::state_file::STALE_MS;
 use trireme_node::state_file::{StateFile, Wait};
 
-/// So long a flush has lasted when the node begins to tell of it.
+/// The duration of a flush, in seconds, from which on the node reports it.
 const FLUSH_TOLD_S: f64 = 5.0;
-/// Longest text of a node in the line.
+/// The longest text of a node in the line, in characters.
 const MAX_TEXT_CHARS: usize = 600;
 
-/// The answer.
+/// The cause, and the remedy.
 pub(super) struct Verdict {
     pub(super) cause: String,
     pub(super) remedy: String,
@@ -25,7 +25,7 @@ fn verdict_of(waits: bool, cause: impl Into<String>, remedy: impl Into<String>) 
     }
 }
 
-/// Weighs what was found: what stops the node altogether comes first.
+/// Weighs the evidence. A fault that stops the whole node comes first.
 pub(super) fn verdict(evidence: &Evidence) -> Verdict {
     let name = evidence
         .state
@@ -80,7 +80,7 @@ fn is_stale(evidence: &Evidence) -> bool {
     evidence.state_age_ms > STALE_MS
 }
 
-/// Since when it waits, by the node's clock up to the writing of the file, by the file system's from then on.
+/// The length of the wait: by the node's clock until the file was written, and by the file system's clock after that.
 pub(super) fn waits_s(evidence: &Evidence, state: &StateFile, waits: &Wait) -> f64 {
     let before = state.written_at_unix_ms.saturating_sub(waits.since_unix_ms);
     before.saturating_add(evidence.state_age_ms) as f64 / 1000.0
@@ -170,7 +170,7 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> 
     }
 }
 
-/// A node that has left does nothing more, though its server runs.
+/// The verdict on a node that has left: it does nothing more, although its server runs.
 fn left(name: &str, state: &StateFile) -> Option<Verdict> {
     let has_left = matches!(state.state.component.as_str(), "closed" | "left");
     let error = state
@@ -240,7 +240,7 @@ fn down(evidence: &Evidence, name: &str, state: Option<&StateFile>) -> Verdict {
     )
 }
 
-/// Without a state file: an older library.
+/// The verdict without a state file, which an older library does not write: from the error log.
 fn from_log(evidence: &Evidence, name: &str) -> Verdict {
     match (&evidence.told.wait, &evidence.told.error) {
         (Some(wait), _) => verdict_of(

@@ -1,4 +1,4 @@
-//! Who is there, and in which state.
+//! Checks of the members: whether they are there, and in which state.
 
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;

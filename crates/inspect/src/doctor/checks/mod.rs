@@ -1,4 +1,4 @@
-//! The checks. Each is a pure function of the facts.
+//! The checks of `trireme doctor`: facts go in, one finding per check comes out. Each is a pure function.
 
 mod membership;
 mod options;
@@ -12,10 +12,10 @@ mod traffic;
 use super::facts::Facts;
 use super::finding::Finding;
 
-/// A check and its name, by which scripts know it: names stay.
+/// The name of a check, and its function. Names never change, because scripts know checks by name.
 pub(crate) type Named = (&'static str, fn(&Facts) -> Finding);
 
-/// All checks, in the order in which they are shown.
+/// All checks, in the order of the report.
 pub(crate) const CHECKS: &[Named] = &[
     ("majority", membership::majority),
     ("missing-members", membership::missing),

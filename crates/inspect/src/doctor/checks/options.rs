@@ -1,4 +1,4 @@
-//! Options of the provider.
+//! Checks of the provider's options.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::node::Node;
 
-/// Options that decide what the cluster promises or how it counts: the same everywhere.
+/// Options that all nodes must share: they decide about the cluster's promises or about its votes.
 const ALIKE: [&str; 6] = [
     "gcs.vote_policy",
     "repl.fc_desync_after_ms",
@@ -88,10 +88,11 @@ pub(crate) fn without_effect(facts: &Facts) -> Finding {
     }
 }
 
-/// As the node itself tells at its start. Options that this program does not know are of a later library.
+/// The options without effect, as the node itself lists them at its start. Options that this program does not know are
+/// skipped: they belong to a later library.
 fn idle(node: &Node) -> Vec<&'static str> {
     let Ok(mut options) = Options::new("", "", "") else {
-        return Vec::new(); // a blank text sets nothing
+        return Vec::new(); // cannot fail: empty texts set nothing
     };
     for pair in node.options() {
         let _ = options.apply_pairs([pair], Phase::Init);

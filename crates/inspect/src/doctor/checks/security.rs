@@ -1,4 +1,4 @@
-//! Who may listen or join.
+//! Checks of the encryption: who could listen to the group traffic, or join the group.
 
 use crate::doctor::checks::options::is_on;
 use crate::doctor::facts::{Facts, SecurityFile, list};
@@ -7,13 +7,13 @@ use crate::node::Node;
 use trireme_node::url::is_loopback;
 use trireme_tls::PRIVATE_REMEDY;
 
-/// Days before its end when a certificate is worth a word, and when it is urgent.
+/// The remaining days of a certificate that give a warning, and those that are urgent.
 const SOON_DAYS: i64 = 30;
 const URGENT_DAYS: i64 = 7;
 
 const PLAINTEXT: &str = "plaintext";
 
-/// How a node protects its group traffic.
+/// The protection of a node's group traffic.
 fn protection(node: &Node) -> &'static str {
     match (node.option("repl.secret_file"), is_on(node, "socket.ssl")) {
         ("", false) => PLAINTEXT,
@@ -26,7 +26,7 @@ pub(crate) fn plaintext(facts: &Facts) -> Finding {
     let open = facts.those(|node| {
         let links = node.number("wsrep_trireme_plaintext_links").unwrap_or(0.0);
         let alone = is_loopback(node.option("base_host"));
-        // One without peers lets in whoever calls next.
+        // A node without encryption and without peers accepts any caller next.
         (links > 0.0 || protection(node) == PLAINTEXT) && !alone
     });
     match open.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
     };
     let exposed = host.security_files.iter().filter_map(|file| {
         let mode = file.exposed?;
-        // The path comes last: a long one is cut.
+        // The path comes last, because a long one is cut.
         Some(format!(
             "{} has mode {mode:04o}: {}",
             file.option, file.file

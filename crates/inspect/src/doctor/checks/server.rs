@@ -1,4 +1,4 @@
-//! Settings of the server.
+//! Checks of the server's settings.
 
 use crate::doctor::facts::{Facts, Seen, list};
 use crate::doctor::finding::Finding;
@@ -158,7 +158,7 @@ pub(crate) fn binlog(facts: &Facts) -> Finding {
     }
 }
 
-/// The statements that wait in total order isolation.
+/// Fails while a long DDL statement, which is a total-order action, holds up all commits.
 pub(crate) fn long_statement(facts: &Facts) -> Finding {
     if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
         return Finding::unknown(
@@ -184,10 +184,10 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
     }
 }
 
-/// Seconds after which a statement is long.
+/// The seconds from which on a statement is long.
 const LONG_S: f64 = 3.0;
 
-/// On the node where a client runs it, not where it is applied.
+/// The long DDL statements of clients on this node; the server's own threads, which apply it elsewhere, do not count.
 fn ddl_of(seen: &Seen) -> impl Iterator<Item = (&Seen, &crate::doctor::facts::Process)> {
     let words = [
         "ALTER",

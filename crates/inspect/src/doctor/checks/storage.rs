@@ -1,4 +1,4 @@
-//! Disk, log and files of the first node's machine.
+//! Checks of the disk, the write-set log and the files on the first node's machine.
 
 use crate::doctor::facts::{Facts, Host, list};
 use crate::doctor::finding::Finding;
@@ -6,13 +6,13 @@ use crate::doctor::outages::longest_outage_s;
 use crate::log_reach::{commits_per_second, log_minutes};
 use crate::node::{Node, bytes};
 
-/// Hours until a backlog fills the disk that are few, and very few.
+/// The hours until a growing backlog fills the disk: few, and very few.
 const FEW_HOURS: f64 = 24.0;
 const VERY_FEW_HOURS: f64 = 4.0;
-/// A restart that was never seen takes so long at least.
+/// The assumed length of a restart, in seconds, if the error log shows no longer one.
 const ASSUMED_OUTAGE_S: f64 = 600.0;
 
-/// The host's facts, or why there are none.
+/// Judges the facts of the host; if there are none, the finding says why.
 pub(crate) fn with_host(facts: &Facts, judge: impl FnOnce(&Host, &Node) -> Finding) -> Finding {
     match (&facts.host, facts.first()) {
         (Some(host), Some(node)) => judge(host, node),

@@ -1,4 +1,4 @@
-//! The first node's machine and what runs on it.
+//! Checks of the first node's machine, and of the programs on it.
 
 use crate::address;
 use crate::doctor::checks::storage::with_host;
@@ -7,15 +7,16 @@ use crate::doctor::finding::Finding;
 use crate::node::Node;
 use trireme_node::url::is_loopback;
 
-/// Names of variables that containers' start scripts and operators set when they bootstrap by themselves. `_WSREP_NEW_CLUSTER` is
-/// not among them: `galera_new_cluster` sets it for one start, and the server has it until it ends.
+/// Environment variables by which containers' start scripts and operators bootstrap without a person.
+/// `_WSREP_NEW_CLUSTER` is not among them: `galera_new_cluster` sets it for one start, and the server keeps it until it
+/// ends.
 const BOOTSTRAP_VARIABLES: [&str; 4] = [
     "MARIADB_GALERA_CLUSTER_BOOTSTRAP",
     "MARIADB_GALERA_FORCE_SAFETOBOOTSTRAP",
     "GALERA_AUTO_BOOTSTRAP",
     "MARIADB_OPERATOR_IMAGE",
 ];
-/// Seconds that a start may take while it waits for a majority.
+/// The seconds that systemd should allow for a start that waits for a majority.
 const LONG_START_S: f64 = 3600.0;
 
 pub(crate) fn automatic_bootstrap(facts: &Facts) -> Finding {

@@ -1,4 +1,4 @@
-//! Tables that replication does not like.
+//! Checks for tables that are bad for replication.
 
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;

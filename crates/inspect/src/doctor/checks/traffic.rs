@@ -1,15 +1,15 @@
-//! What the counters say.
+//! Checks of the counters: stalls, conflicts, slow commits and clocks.
 
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::node::{Node, STAGES};
 
-/// A share of the time in which writers stood, or of commits that lost, that is worth a word.
+/// The shares that give a warning: of the time in which flow control stopped writers, and of the commits that lost.
 const PAUSED_SHARE: f64 = 0.1;
 const CONFLICT_SHARE: f64 = 0.02;
-/// So many commits are enough for a share.
+/// The number of commits from which on a share means something.
 const FEW_COMMITS: f64 = 100.0;
-/// Clocks that differ by so much confuse people, certificates and time stamps in tables.
+/// The difference of clocks, in ms, that confuses people, certificates and time stamps in tables.
 const CLOCK_MS: f64 = 1000.0;
 
 pub(crate) fn paused(facts: &Facts) -> Finding {
@@ -75,7 +75,7 @@ pub(crate) fn clocks(facts: &Facts) -> Finding {
     };
     let apart = fast.1 - slow.1;
     match apart - slow.2 - fast.2 > CLOCK_MS {
-        // With one node there is this machine's clock to compare with.
+        // With one node, its clock is compared with this machine's.
         false if known.len() == 1 && slow.1.abs() - slow.2 > CLOCK_MS => Finding::warning(
             format!(
                 "the clock of {} is {:.1} s off this machine's",
