@@ -1,4 +1,5 @@
-//! A local cluster: N nodes, their directory, and what one does to them.
+//! A local cluster: N nodes in one directory, and the operations on them. Settings come in; servers run until the
+//! cluster is stopped, dropped or detached.
 //!
 //! Nodes are numbered from 0 here; the node with index 0 is called `node1`.
 
@@ -31,15 +32,15 @@ pub const STOP_PATIENCE: Duration = Duration::from_secs(60);
 pub struct Cluster {
     settings: Settings,
     nodes: Vec<Node>,
-    /// Whether it has ever been up: until then the first node bootstraps.
+    /// Whether the cluster has ever been up. Until then the first node bootstraps.
     formed: bool,
     detached: bool,
-    /// Told what happens, one line at a time.
+    /// Gets each event as a line of text.
     progress: fn(&str),
 }
 
 impl Cluster {
-    /// Lays a new cluster out: directory, ports, data directories, configuration. Starts nothing.
+    /// Lays out a new cluster: directory, ports, data directories and configuration. Starts nothing.
     pub fn create(mut settings: Settings, progress: fn(&str)) -> Result<Self, ClusterError> {
         let connected = settings.provider.is_some() || settings.separate;
         if settings.nodes == 0 || (settings.nodes > 1 && !connected) {
@@ -125,7 +126,7 @@ impl Cluster {
         })
     }
 
-    /// Removes `dir` with all below it, after having killed the servers that another invocation left running there.
+    /// Removes `dir` with its content. Servers that another invocation left running there are killed first.
     pub fn clear(dir: &Path) -> Result<(), ClusterError> {
         if let Ok(mut left) = Self::open(dir, |_| {}) {
             left.kill()?;
@@ -143,13 +144,13 @@ impl Cluster {
         self.detached = true;
     }
 
-    /// What the cluster was made with.
+    /// The settings that the cluster was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Changes settings of a stopped cluster, such as the provider; used from the next start on. The number of nodes,
-    /// directory and ports stay.
+    /// Gives access to the settings of a stopped cluster, such as the provider; changes apply from the next start on.
+    /// The number of nodes, the directory and the ports cannot change.
     pub fn settings_mut(&mut self) -> &mut Settings {
         &mut self.settings
     }
@@ -172,16 +173,16 @@ impl Cluster {
         self.nodes[i].set_environment(name, value.into());
     }
 
-    /// From now on each node's server, also after a restart, gets `processors` (0.25: a quarter of one) in each period. Needs
-    /// root.
+    /// From now on the server of each node, even after a restart, gets `processors` (0.25: a quarter of one) in each
+    /// period. Needs root.
     pub fn limit_cpu(&mut self, processors: f64, period: Duration) -> Result<(), ClusterError> {
         let mut nodes = self.nodes.iter_mut();
         Ok(nodes.try_for_each(|node| node.limit_cpu(processors, period))?)
     }
 
-    /// Starts all nodes: bootstraps the one that left last (a new cluster: the first), then joins the others one by one.
-    /// When none claims to have left last, as after a crash of all, all start with their ordinary configuration and must
-    /// find the longest history themselves.
+    /// Starts all nodes. The node that left last (in a new cluster: the first) bootstraps, and the others join one by
+    /// one. If no node left last, as after a crash of all, all start with their ordinary configuration and must find
+    /// the longest history themselves.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         self.check_ports()?;
         let last_to_leave = self.nodes.iter().position(Node::is_safe_to_bootstrap);
@@ -197,13 +198,13 @@ impl Cluster {
         }
     }
 
-    /// Starts all nodes at once with their ordinary configuration, none of them as the first, and waits until all are
-    /// synced: what a machine room does after a power cut.
+    /// Starts all nodes at once with their ordinary configuration, and waits until all are synced: as machines do after
+    /// a power cut.
     pub fn start_all_alike(&mut self) -> Result<(), ClusterError> {
         self.start_all(StartMode::Join)
     }
 
-    /// The same in another mode.
+    /// The same as [`Cluster::start_all_alike`], in a given mode.
     pub fn start_all(&mut self, mode: StartMode) -> Result<(), ClusterError> {
         let began = Instant::now();
         for i in 0..self.nodes.len() {
@@ -222,8 +223,8 @@ impl Cluster {
         self.wait_synced(i, began)
     }
 
-    /// Starts node `i` with its ordinary configuration, and waits until it is synced. If it has run before, its position is
-    /// recovered first and passed on.
+    /// Starts node `i` with its ordinary configuration, and waits until it is synced. If the node has run before, its
+    /// position is recovered first and passed to the server.
     pub fn start_node(&mut self, i: usize) -> Result<(), ClusterError> {
         let began = Instant::now();
         self.spawn_node(i, StartMode::Join)?;
@@ -261,8 +262,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Waits until node `i`, by its own account, is synced in a component of `size` members. A node that was paused or cut
-    /// off may believe so for a while.
+    /// Waits until node `i` reports that it is synced in a component of `size` members. A node that was paused or cut
+    /// off may report this wrongly for a while.
     pub fn wait_size(
         &mut self,
         i: usize,
@@ -280,8 +281,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until the running nodes have all committed the same last write-set, seen twice in a row with nothing new
-    /// in between. Returns its seqno. The load must have stopped.
+    /// Waits until all running nodes report the same last committed write-set twice in a row. Returns its seqno. The
+    /// load must have stopped.
     pub fn wait_caught_up(&mut self, timeout: Duration) -> Result<i64, ClusterError> {
         let start = Instant::now();
         let mut seen = None;
@@ -315,7 +316,7 @@ impl Cluster {
         }
     }
 
-    /// Stops node `i` in order; returns whether it had to be killed in the end.
+    /// Stops node `i` cleanly; returns whether it had to be killed in the end.
     pub fn stop_node(&mut self, i: usize) -> Result<bool, ClusterError> {
         Ok(self.nodes[i].stop(STOP_PATIENCE)?)
     }
@@ -335,7 +336,7 @@ impl Cluster {
         Ok(self.nodes[i].pause()?)
     }
 
-    /// Lets a frozen node `i` go on (SIGCONT).
+    /// Resumes a frozen node `i` (SIGCONT).
     pub fn resume_node(&self, i: usize) -> Result<(), ClusterError> {
         Ok(self.nodes[i].resume()?)
     }
@@ -345,7 +346,7 @@ impl Cluster {
         Ok(self.nodes[i].sql()?)
     }
 
-    /// Stops all nodes in order, the first one last, so that it may bootstrap the cluster again.
+    /// Stops all nodes cleanly. The first one is the last, so that it may bootstrap the cluster again.
     pub fn stop(&mut self) -> Result<(), ClusterError> {
         for i in (0..self.nodes.len()).rev() {
             let ran = self.nodes[i].pid().is_some();
@@ -363,8 +364,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Removes a stopped cluster with all its data: the nodes' directories, the cluster file, and the directory itself
-    /// when nothing else lies in it.
+    /// Removes a stopped cluster with all its data: the nodes' directories and the cluster file. The directory itself
+    /// goes if nothing else lies in it.
     pub fn delete(self) -> Result<(), ClusterError> {
         if let Some(node) = self.nodes.iter().find(|node| node.pid().is_some()) {
             return Err(NodeError::State {
@@ -379,7 +380,7 @@ impl Cluster {
         let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));
         let file = cluster_file::path(&self.settings.dir);
         fs::remove_file(&file).map_err(io_error("remove", &file))?;
-        // Somebody's own files may lie there too; then the directory stays.
+        // The directory stays if the user has files there.
         let _ = fs::remove_dir(&self.settings.dir);
         Ok(())
     }
@@ -420,7 +421,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if !self.detached {
             for node in &mut self.nodes {
-                // Nobody is left to tell.
+                // A drop has nowhere to report an error.
                 let _ = node.kill();
             }
         }

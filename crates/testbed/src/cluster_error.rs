@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster.
+//! Errors of a cluster.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use crate::node_error::NodeError;
 use crate::packages::PackageError;
 use crate::ports::PortError;
 
-/// Why a cluster is not as wanted.
+/// The reason why an operation on a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// A node made trouble.
+    /// An operation on a node failed.
     #[error(transparent)]
     Node(#[from] NodeError),
     /// A program or library is missing.
@@ -21,15 +21,15 @@ pub enum ClusterError {
     /// Ports are taken.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// No data directory.
+    /// There is no data directory.
     #[error(transparent)]
     Datadir(#[from] DatadirError),
-    /// A file made trouble.
+    /// A file operation failed.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// With which file.
+        /// Its file.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -40,15 +40,15 @@ pub enum ClusterError {
     /// There is a cluster in the directory already.
     #[error("a cluster lies in {} already; remove it: trireme cluster down --delete --dir {}", .0.display(), .0.display())]
     Exists(PathBuf),
-    /// The cluster file is not ours or damaged.
+    /// The cluster file is damaged, or of another format.
     #[error("{} is no cluster file of this version ({reason}); remove the directory or choose another --dir", path.display())]
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// Settings that cannot work.
+    /// The settings cannot work.
     #[error("{0}")]
     Settings(String),
     /// The user asked to stop.
@@ -56,7 +56,7 @@ pub enum ClusterError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Turns the system's reason into an error that names the file.
+/// Makes an error that names the file and has the system's reason.
 pub(crate) fn io_error(
     action: &'static str,
     path: &Path,

@@ -10,22 +10,22 @@ use crate::cluster_error::{ClusterError, io_error};
 use crate::node::Node;
 use crate::settings::Settings;
 
-/// Format of the cluster file.
+/// The format version of the cluster file.
 const VERSION: u32 = 1;
 
-/// What the cluster file holds.
+/// The content of the cluster file.
 #[derive(Deserialize)]
 pub struct Record {
     version: u32,
-    /// What the cluster was made with.
+    /// The settings that the cluster was made with.
     pub settings: Settings,
-    /// Whether it has ever been up.
+    /// Whether the cluster has ever been up.
     pub formed: bool,
-    /// Its nodes.
+    /// The nodes.
     pub nodes: Vec<Node>,
 }
 
-/// The same, borrowed for writing.
+/// The same content, borrowed for writing.
 #[derive(Serialize)]
 struct RecordRef<'a> {
     version: u32,
@@ -34,7 +34,7 @@ struct RecordRef<'a> {
     nodes: &'a [Node],
 }
 
-/// Where the file of the cluster in `dir` is.
+/// The path of the cluster file in `dir`.
 pub fn path(dir: &Path) -> PathBuf {
     dir.join("cluster.json")
 }
@@ -52,7 +52,7 @@ pub fn read(dir: &Path) -> Result<Record, ClusterError> {
     parse_record(&text).map_err(|reason| ClusterError::BadFile { path, reason })
 }
 
-/// Writes the file whole and renames it, so that another invocation never reads half of it.
+/// Writes a new file and renames it, so that another invocation never reads half of it.
 pub fn write(
     dir: &Path,
     settings: &Settings,

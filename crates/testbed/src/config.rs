@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::ports::NodePorts;
 use crate::settings::Settings;
 
-/// The text of the `my.cnf` of the node called `name`, whose files are in `dir`. `all` are the ports of every node.
+/// The text of the `my.cnf` of node `name`, whose files are in `dir`. `all`: the ports of every node.
 pub fn my_cnf(
     settings: &Settings,
     name: &str,
@@ -74,8 +74,8 @@ pub fn my_cnf(
             options = provider_options(ports, &settings.provider_options),
         );
     }
-    // In the file rather than on the command line: from there the server hands them on to mariadb-backup, which refuses
-    // most. At the end, to win.
+    // These arguments go into the file and not onto the command line, because the server passes its command line on to
+    // mariadb-backup, which refuses most of them. They come last, so that they win.
     for line in settings
         .mariadbd_args
         .iter()
@@ -89,14 +89,14 @@ pub fn my_cnf(
     text
 }
 
-/// The line of an option file for a command line argument `--name` or `--name=value`; `None` for anything else.
+/// Turns a command line argument `--name` or `--name=value` into a line of an option file; None for any other text.
 pub fn option_line(arg: &str) -> Option<&str> {
     let line = arg.strip_prefix("--")?;
     let starts_well = line.starts_with(|c: char| c.is_ascii_alphabetic());
     (starts_well && !line.contains(['\n', '\r'])).then_some(line)
 }
 
-/// The `gcomm://` address that names every node.
+/// The `gcomm://` address with every node.
 pub fn cluster_address(all: &[NodePorts]) -> String {
     let hosts: Vec<String> = all
         .iter()

@@ -1,31 +1,31 @@
-//! A share of the processors for chosen processes, by a control group of their own (version 1 or 2).
+//! Limits the processor time of chosen processes, by a control group of their own (version 1 or 2).
 //!
-//! A group begins without a limit. It owns its directory below the mounted controller, and gives its processes back to the
-//! group of this process when it is dropped.
+//! A group begins without a limit. It owns its directory below the mounted controller. When it is dropped, its
+//! processes return to the group of this process.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where control groups are mounted.
+/// The mount point of control groups.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Our groups are called so, with the id of this process and a name behind.
+/// The names of our groups begin with this; the id of this process and a name follow.
 const PREFIX: &str = "trireme-";
 
-/// The kernel takes no smaller quota.
+/// The smallest quota that the kernel accepts.
 const LEAST_QUOTA: Duration = Duration::from_millis(1);
 
-/// Why processes cannot be limited.
+/// The reason why processes cannot be limited.
 #[derive(Debug, thiserror::Error)]
 pub enum CpuShareError {
-    /// The kernel offers no control groups for processors, or not here.
+    /// The kernel offers no control groups for processor time, or has them mounted elsewhere.
     #[error(
         "no control group for processor time below {MOUNT}; needs a kernel with CONFIG_CFS_BANDWIDTH and the mounted controller: mount -t cgroup2 none {MOUNT}"
     )]
     Missing,
-    /// Refused.
+    /// The system refuses the limit.
     #[error("cannot limit processor time ({path}: {source}); needs root and control groups that can be written: run the same command with sudo, not in a container", path = path.display())]
     Io {
         /// The file.
@@ -33,33 +33,33 @@ pub enum CpuShareError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Smaller than the kernel can give.
+    /// The share is smaller than the kernel can give.
     #[error(
         "{processors} of a processor is too little for periods of {period_ms} ms; take at least {least}"
     )]
     TooSmall {
-        /// What was asked for.
+        /// The wanted share.
         processors: f64,
         /// The length of a period.
         period_ms: u128,
-        /// What can be had.
+        /// The smallest possible share.
         least: f64,
     },
 }
 
-/// How often the processes of a group had to wait for their share; totals since the group was made.
+/// The waits of a group's processes for their share: totals since the group was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Periods in which a process wanted to run under a limit.
+    /// The periods in which a process wanted to run under a limit.
     pub periods: u64,
-    /// Those in which the share was used up.
+    /// The periods of these in which the share was used up.
     pub throttled_periods: u64,
-    /// How long processes waited, all processors together.
+    /// The time that processes waited, summed over all processors.
     pub throttled: Duration,
 }
 
 impl Throttling {
-    /// What was added since `earlier`.
+    /// The difference to `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             periods: self.periods.saturating_sub(earlier.periods),
@@ -86,15 +86,15 @@ impl Throttling {
     }
 }
 
-/// Version of the control groups.
+/// The version of the control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// A group of processes with a share of the processors. Dropping it lifts the limit, and moves the processes that still run
-/// to the group of this process as it was before.
+/// A group of processes with a share of the processors. Dropping it lifts the limit, and moves the remaining processes
+/// back to the former group of this process.
 #[derive(Debug)]
 pub struct CpuShare {
     dir: PathBuf,
@@ -103,12 +103,13 @@ pub struct CpuShare {
 }
 
 impl CpuShare {
-    /// A new group without processes and without a limit. `name` differs between the groups of this process.
+    /// Makes a group without processes and without a limit. The groups of one process need different names.
     pub fn new(name: &str) -> Result<Self, CpuShareError> {
         let (root, version) = root().ok_or(CpuShareError::Missing)?;
         clear(&root);
         if version == Version::Two {
-            // Usually enabled already; if it cannot be, cpu.max is missing below, and its error says so.
+            // The controller is usually enabled already. If it cannot be enabled, cpu.max is missing below, and that
+            // error says so.
             let _ = fs::write(root.join("cgroup.subtree_control"), "+cpu");
         }
         let dir = root.join(format!("{PREFIX}{}-{name}", std::process::id()));
@@ -120,24 +121,24 @@ impl CpuShare {
         Ok(share)
     }
 
-    /// Takes process `pid` with all its threads into the group; its children to come follow it.
+    /// Moves process `pid` with all its threads into the group. Its future children will be in it, too.
     pub fn add(&self, pid: u32) -> Result<(), CpuShareError> {
         self.write("cgroup.procs", &pid.to_string())
     }
 
-    /// From now on the processes together get `processors` (0.25: a quarter of one) in each period of the length `period`.
+    /// From now on the processes together get `processors` (0.25: a quarter of one) in each `period`.
     pub fn limit(&self, processors: f64, period: Duration) -> Result<(), CpuShareError> {
         let quota = quota(processors, period)?;
         self.set(Some(quota), period)
     }
 
-    /// From now on they get what they want.
+    /// Removes the limit.
     pub fn lift(&self) -> Result<(), CpuShareError> {
-        // The kernel's default.
+        // The period is the kernel's default.
         self.set(None, Duration::from_millis(100))
     }
 
-    /// How often its processes had to wait so far.
+    /// The waits of the processes so far.
     pub fn throttling(&self) -> Throttling {
         let text = fs::read_to_string(self.dir.join("cpu.stat"));
         Throttling::parse(&text.unwrap_or_default())
@@ -149,7 +150,8 @@ impl CpuShare {
         let period = period.as_micros();
         match self.version {
             Version::One => {
-                // Without a limit every period is valid; with one the kernel checks the two against each other.
+                // Without a limit any period is valid; with a limit the kernel checks the new value against the other
+                // one.
                 self.write("cpu.cfs_quota_us", "-1")?;
                 self.write("cpu.cfs_period_us", &period.to_string())?;
                 self.write("cpu.cfs_quota_us", &number("-1"))
@@ -167,7 +169,7 @@ impl CpuShare {
 impl Drop for CpuShare {
     fn drop(&mut self) {
         let _ = self.lift();
-        // A group goes only when it is empty. Processes that have ended meanwhile are no loss.
+        // The kernel removes only an empty group. Processes that have ended meanwhile cannot be moved, and need not be.
         let members = fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
         for pid in members.lines() {
             let _ = fs::write(self.home.join("cgroup.procs"), pid);
@@ -200,7 +202,7 @@ fn root() -> Option<(PathBuf, Version)> {
     has_cpu.then_some((two, Version::Two))
 }
 
-/// The group of a process by its `/proc/PID/cgroup`, whose lines are `number:controllers:path`.
+/// The group of a process, from its `/proc/PID/cgroup` with lines `number:controllers:path`.
 fn own_group(groups: &str, version: Version) -> &str {
     let mut lines = groups.lines().filter_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -213,7 +215,7 @@ fn own_group(groups: &str, version: Version) -> &str {
     found.map_or("/", |(_, path)| path)
 }
 
-/// Removes groups of earlier programs that have ended; the kernel keeps those whose processes still run.
+/// Removes the groups of programs that have ended. The kernel keeps the groups that still have processes.
 fn clear(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! Data directories: one empty database made by the server's own program, and copies of it.
+//! Data directories: the server's own program makes one empty database, and nodes get copies of it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use std::process::{Output, Stdio};
 use crate::packages::PackageError;
 use crate::server::Server;
 
-/// Why there is no data directory.
+/// The reason why there is no data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DatadirError {
     /// A program is missing.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The server's program failed.
+    /// The server's install program failed.
     #[error("cannot make an empty database for {server} in {dir}: {output}", dir = dir.display())]
     Install {
         /// The server's name.
         server: &'static str,
-        /// The directory it was to fill.
+        /// The target directory.
         dir: PathBuf,
-        /// The end of what it said.
+        /// The end of the program's output.
         output: String,
     },
     /// Copying failed.
@@ -64,14 +64,14 @@ fn run_install(server: Server, dir: &Path) -> Result<io::Result<Output>, Package
         .stderr(Stdio::piped());
     Ok(command.spawn().and_then(|mut child| {
         if let Some(mut input) = child.stdin.take() {
-            // A program that ends without reading says why by itself.
+            // If the program ends without reading this, its own error says why.
             let _ = input.write_all(server.accounts().as_bytes());
         }
         child.wait_with_output()
     }))
 }
 
-/// Copies a data directory with all below it, but not the identity of its server. `to` must not exist, or be empty.
+/// Copies a data directory with its content, but without the identity of its server. `to` must be empty or not exist.
 pub fn copy(from: &Path, to: &Path) -> Result<(), DatadirError> {
     copy_tree(from, to).map_err(|source| DatadirError::Copy {
         from: from.to_path_buf(),
@@ -80,7 +80,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), DatadirError> {
     })
 }
 
-/// Holds the identity of a MySQL server, which makes another file where it finds none.
+/// The file with the identity of a MySQL server. The server makes a new one if it is missing.
 const IDENTITY: &str = "auto.cnf";
 
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Directories of clusters: made for one user, and removed whole.
+//! The directories of clusters: each belongs to one user, and is removed with its content.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::cluster_error::{ClusterError, io_error};
 
-/// Removes `dir` with all below it, if it is there.
+/// Removes `dir` with its content, if it exists.
 pub(crate) fn remove_dir(dir: &Path) -> Result<(), ClusterError> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -17,7 +17,7 @@ pub(crate) fn remove_dir(dir: &Path) -> Result<(), ClusterError> {
     }
 }
 
-/// Makes `dir` for us alone; refuses one of another user, who could replace what we run there (in /tmp).
+/// Makes `dir` for this user only. Refuses a directory of another user (in /tmp), who could replace the programs in it.
 pub fn make_private_dir(dir: &Path) -> Result<(), ClusterError> {
     fs::DirBuilder::new()
         .recursive(true)

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: noticed between steps, so that the servers we started are stopped before the program ends.
+//! Ctrl-C and SIGTERM: the program checks for them between steps, so that it can stop its servers before it ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,23 +10,24 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The user asked to stop.
+/// The user has asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// From now on SIGINT and SIGTERM are only noted; [`check`] and [`sleep`] report them. A second one ends the program at once.
+/// From now on SIGINT and SIGTERM only set a flag, which [`check`] and [`sleep`] report. A second signal ends the
+/// program at once.
 pub fn install() -> io::Result<()> {
     let flag = REQUESTED.get_or_init(|| Arc::new(AtomicBool::new(false)));
     for signal in [SIGINT, SIGTERM] {
-        // Order matters: the shutdown comes first, so that it acts only from the second signal on.
+        // The order matters: the shutdown is registered first, so that it acts only from the second signal on.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
         signal_hook::flag::register(signal, Arc::clone(flag))?;
     }
     Ok(())
 }
 
-/// Fails once the user asked to stop. Never does so without [`install`].
+/// Fails if the user has asked to stop. Never fails without [`install`].
 pub fn check() -> Result<(), Interrupted> {
     match REQUESTED.get() {
         Some(flag) if flag.load(Ordering::Relaxed) => Err(Interrupted),
@@ -34,7 +35,7 @@ pub fn check() -> Result<(), Interrupted> {
     }
 }
 
-/// Sleeps, but fails soon after the user asked to stop.
+/// Sleeps. Fails soon after the user has asked to stop.
 pub fn sleep(duration: Duration) -> Result<(), Interrupted> {
     let end = Instant::now() + duration;
     loop {

@@ -1,11 +1,11 @@
 //! Servers and clusters of several systems on loopback: start, stop, kill, configure, verify.
 //!
-//! [`Cluster`] is the centre: it owns N [`Node`]s, each one ordinary server process with a directory, a `my.cnf` and
-//! ports of its own, joined by whichever wsrep provider the [`Settings`] name. The process is a `mariadbd`, or what another
-//! [`Server`] says. The commands `trireme cluster`, the demo, the
-//! crash schedules, the soak test, the lab and the integration tests all use it.
+//! [`Cluster`] is the centre: it owns N [`Node`]s. Each node is one ordinary server process with a directory, a
+//! `my.cnf` and ports of its own; the wsrep provider of the [`Settings`] joins them. [`Server`] names the program:
+//! `mariadbd` or another one. The commands `trireme cluster`, the demo, the crash schedules, the soak test, the lab and
+//! the integration tests all use it.
 //!
-//! Nothing here touches the system's MariaDB service, its data or its configuration files.
+//! Nothing here touches the system's MariaDB service, its data, or its configuration files.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! One node: a server process with its own directory and ports.
+//! One node: a server process with its own directory and ports. The cluster starts, stops, kills and asks it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ use crate::server::Server;
 use crate::sql::{Sql, SqlError};
 use crate::status::NodeStatus;
 
-/// Snapshots that a donor's log tells of; with `--bypass` a script copies nothing.
+/// Counts the snapshots that a donor has sent, from its log. With `--bypass` a script copies nothing.
 pub fn snapshots_given(log: &str) -> usize {
     let runs = log
         .lines()
@@ -31,14 +31,14 @@ pub fn snapshots_given(log: &str) -> usize {
     runs.filter(gives).count()
 }
 
-/// How a node comes up.
+/// The way in which a node starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartMode {
     /// As the first of a new primary component (`--wsrep-new-cluster`).
     Bootstrap,
     /// With its ordinary configuration.
     Join,
-    /// The same, without the step that recovers the position first: as containers start a server.
+    /// The same as `Join`, but without the recovery of the position before: as containers start a server.
     JoinUnprepared,
 }
 
@@ -47,24 +47,24 @@ pub enum StartMode {
 pub struct Node {
     /// `node1`, `node2`, ...; also its `wsrep_node_name`.
     pub name: String,
-    /// Where its files lie: `my.cnf`, `data/`, `error.log`, `mysqld.sock`.
+    /// The directory of its files: `my.cnf`, `data/`, `error.log`, `mysqld.sock`.
     pub dir: PathBuf,
     /// Its ports on 127.0.0.1.
     pub ports: NodePorts,
     /// Its program.
     #[serde(default)]
     server: Server,
-    /// The process that was last started, which may be dead by now.
+    /// The process that was started last; it may be dead by now.
     pid: Option<u32>,
-    /// Whether its data directory has been used: then the next start recovers the position first.
+    /// Whether the data directory has been used: then the next start recovers the position first.
     launched: bool,
-    /// The process as our child, when this very program started it; to be reaped.
+    /// The child process, if this program started it; it must be reaped.
     #[serde(skip)]
     child: Option<Child>,
-    /// Further variables of its environment.
+    /// Further environment variables of the server.
     #[serde(skip)]
     environment: Vec<(String, OsString)>,
-    /// Its share of the processors, if that is limited.
+    /// The server's share of the processors, if it is limited.
     #[serde(skip)]
     cpu_share: Option<CpuShare>,
 }
@@ -99,7 +99,7 @@ impl Node {
         self.dir.join("error.log")
     }
 
-    /// All that the server has logged.
+    /// The whole text of the server's log.
     pub fn log_text(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.log()).unwrap_or_default()).into_owned()
     }
@@ -122,7 +122,7 @@ impl Node {
     /// The process id while the server runs.
     pub fn pid(&self) -> Option<u32> {
         self.pid.filter(|pid| match self.child {
-            // Nobody else can have the id before we took its exit status.
+            // Before its exit status is taken, no other process can get the id of a child.
             Some(_) => !process::has_ended(*pid),
             None => process::is_alive(*pid, &self.defaults_argument()),
         })
@@ -138,14 +138,14 @@ impl Node {
         self.sql_with_timeout(Duration::from_secs(120))
     }
 
-    /// What the node says about itself; fails soon when it does not answer.
+    /// Reads the node's status variables. Fails soon if the node does not answer.
     pub fn status(&self) -> Result<NodeStatus, NodeError> {
         let mut sql = self.sql_with_timeout(Duration::from_secs(2))?;
         NodeStatus::read(&mut sql).map_err(|source| self.sql_error(source))
     }
 
-    /// Starts the server, with the position recovered first if it has run before; does not wait for it. `bash_env` is
-    /// a file that the server's bash scripts read first (see `rsync_as_root`).
+    /// Starts the server and does not wait for it. If the node has run before, its position is recovered first.
+    /// `bash_env`: a file that the server's bash scripts read first (see `rsync_as_root`).
     pub(crate) fn spawn(
         &mut self,
         mode: StartMode,
@@ -182,7 +182,7 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(log_too)
-            // A Ctrl-C at the terminal is for us, who then stop the servers in order.
+            // A Ctrl-C at the terminal must reach only this program, which then stops the servers cleanly.
             .process_group(0)
             .spawn()
             .map_err(|source| self.io_error("start its server", source))?;
@@ -192,7 +192,7 @@ impl Node {
         self.join_cpu_share()
     }
 
-    /// From now on the server, also after a restart, gets `processors` (0.25: a quarter of one) in each period.
+    /// From now on the server, even after a restart, gets `processors` (0.25: a quarter of one) in each period.
     pub(crate) fn limit_cpu(&mut self, processors: f64, period: Duration) -> Result<(), NodeError> {
         let share = CpuShare::new(&self.name).map_err(|e| self.cpu_share_error(e))?;
         let limited = share.limit(processors, period);
@@ -201,7 +201,7 @@ impl Node {
         self.join_cpu_share()
     }
 
-    /// How often the server had to wait for its share; `None` if that is not limited.
+    /// The server's waits for its share; None if the share is not limited.
     pub fn throttling(&self) -> Option<Throttling> {
         self.cpu_share.as_ref().map(CpuShare::throttling)
     }
@@ -221,7 +221,7 @@ impl Node {
         }
     }
 
-    /// Runs `mariadbd --wsrep-recover` on the stopped node. Repairs the database as any start after a crash does.
+    /// Runs `mariadbd --wsrep-recover` on the stopped node. This repairs the database, as any start after a crash does.
     pub fn recover_position(&self) -> Result<Position, NodeError> {
         let output = self
             .server_command()?
@@ -243,7 +243,7 @@ impl Node {
         self.environment.push((name.to_string(), value));
     }
 
-    /// Waits until the node is a synced, ready member (a plain server: until it answers).
+    /// Waits until the node is a synced, ready member; a plain server, until it answers.
     pub fn wait_synced(&mut self, timeout: Duration) -> Result<NodeStatus, NodeError> {
         let start = Instant::now();
         loop {
@@ -256,7 +256,7 @@ impl Node {
         }
     }
 
-    /// One turn of a waiting loop: fails when the server is dead or the time is over.
+    /// One step of a waiting loop. Fails if the server is dead or the time is over.
     pub(crate) fn wait_step(
         &mut self,
         start: Instant,
@@ -284,13 +284,13 @@ impl Node {
         Ok(())
     }
 
-    /// Stops the server in order (SIGTERM). After `patience` it is killed; returns whether that was needed.
+    /// Stops the server cleanly (SIGTERM), and kills it after `patience`. Returns whether it was killed.
     pub fn stop(&mut self, patience: Duration) -> Result<bool, NodeError> {
         let Some(pid) = self.pid() else {
             self.reap();
             return Ok(false);
         };
-        // A paused process would never see the SIGTERM.
+        // A paused process does not see SIGTERM.
         self.signal(Signal::CONT)?;
         self.signal(Signal::TERM)?;
         if self.wait_end(pid, patience) {
@@ -314,12 +314,12 @@ impl Node {
         Ok(())
     }
 
-    /// Freezes the server (SIGSTOP): its connections stay open, but it says nothing more.
+    /// Freezes the server (SIGSTOP): its connections stay open, but it sends nothing.
     pub fn pause(&self) -> Result<(), NodeError> {
         self.signal_running(Signal::STOP)
     }
 
-    /// Lets a paused server go on (SIGCONT).
+    /// Resumes a paused server (SIGCONT).
     pub fn resume(&self) -> Result<(), NodeError> {
         self.signal_running(Signal::CONT)
     }
@@ -342,10 +342,10 @@ impl Node {
         }
     }
 
-    /// Not interruptible: this is how servers are stopped after an interruption.
+    /// Cannot be interrupted, because servers are stopped in this way after an interruption.
     fn wait_end(&mut self, pid: u32, patience: Duration) -> bool {
         let start = Instant::now();
-        // Until its files and ports are free, not only until it is deaf.
+        // Waits until files and ports are free, which is later than the server's last answer.
         while !process::has_ended(pid) {
             if start.elapsed() > patience {
                 return false;
@@ -356,10 +356,10 @@ impl Node {
         true
     }
 
-    /// Takes the exit status of a dead child, lest it stays as a zombie.
+    /// Takes the exit status of a dead child, so that no zombie remains.
     fn reap(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // Only called for a process that has ended, so this does not wait.
+            // The process has ended, so this does not wait.
             let _ = child.wait();
         }
     }
@@ -371,7 +371,7 @@ impl Node {
         Ok(command)
     }
 
-    /// First argument of the server, by which the process is known as ours.
+    /// The first argument of the server: by this the process is recognised as ours.
     fn defaults_argument(&self) -> String {
         format!("--defaults-file={}", self.my_cnf().display())
     }
@@ -380,13 +380,13 @@ impl Node {
         telling_lines(&process::tail(&self.log(), 200))
     }
 
-    /// Whether the node has left the cluster as its last member (says `grastate.dat`).
+    /// Whether the node left the cluster as its last member, according to `grastate.dat`.
     pub(crate) fn is_safe_to_bootstrap(&self) -> bool {
         let grastate = fs::read_to_string(self.datadir().join("grastate.dat"));
         grastate.is_ok_and(|text| recovery::is_safe_to_bootstrap(&text))
     }
 
-    /// The error of something done to this node's process or files.
+    /// Makes the error of an action on this node's process or files.
     pub fn io_error(&self, action: &str, source: io::Error) -> NodeError {
         NodeError::Io {
             node: self.name.clone(),
@@ -395,7 +395,7 @@ impl Node {
         }
     }
 
-    /// The error of a statement on this node.
+    /// Makes the error of a statement on this node.
     pub fn sql_error(&self, source: SqlError) -> NodeError {
         NodeError::Sql {
             node: self.name.clone(),
@@ -404,10 +404,10 @@ impl Node {
     }
 }
 
-/// Length that a unix socket's path may have (`sun_path`, with its end mark).
+/// The longest path of a unix socket, in bytes (`sun_path` without its end mark).
 pub(crate) const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// Whether a socket at this path can be made.
+/// Whether a socket can have this path.
 pub(crate) fn fits_socket(path: &Path) -> bool {
     path.as_os_str().len() <= MAX_SOCKET_PATH_BYTES
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a node, and what its log says about it.
+//! Errors of a node, with the telling lines of its log.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use crate::interrupt::Interrupted;
 use crate::packages::PackageError;
 use crate::sql::SqlError;
 
-/// Why a node is not where it should be.
+/// The reason why an operation on a node failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// A program is missing.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The process or its files made trouble.
+    /// An operation on the process or its files failed.
     #[error("{node}: cannot {action}: {source}")]
     Io {
         /// The node's name.
         node: String,
-        /// What was tried.
+        /// The action that failed.
         action: String,
         /// The system's reason.
         source: io::Error,
@@ -34,14 +34,14 @@ pub enum NodeError {
         /// Its telling lines.
         tail: String,
     },
-    /// Something did not happen in time.
+    /// The node did not reach a state in time.
     #[error("{node}: not {what} after {seconds} s; the end of {log}:\n{tail}", log = log.display())]
     Timeout {
         /// The node's name.
         node: String,
-        /// What was waited for.
+        /// The wanted state.
         what: String,
-        /// How long.
+        /// The time that the node had.
         seconds: u64,
         /// The server's log.
         log: PathBuf,
@@ -56,7 +56,7 @@ pub enum NodeError {
         /// The end of the output.
         tail: String,
     },
-    /// The node runs but should not, or the other way round.
+    /// The node runs but should not, or does not run but should.
     #[error("{node} is {}", if *running { "running already" } else { "not running" })]
     State {
         /// The node's name.
@@ -64,7 +64,7 @@ pub enum NodeError {
         /// Whether it runs.
         running: bool,
     },
-    /// Its processor time cannot be limited.
+    /// The processor time cannot be limited.
     #[error("{node}: {source}")]
     CpuShare {
         /// The node's name.
@@ -72,7 +72,7 @@ pub enum NodeError {
         /// The reason, with the remedy.
         source: Box<CpuShareError>,
     },
-    /// SQL failed.
+    /// A statement failed.
     #[error("{node}: {source}")]
     Sql {
         /// The node's name.
@@ -85,7 +85,7 @@ pub enum NodeError {
     Interrupted(#[from] Interrupted),
 }
 
-/// The last error lines of a server's log, or else simply its last lines.
+/// Returns the last error lines of a server's log, or its last lines if there are no errors.
 pub(crate) fn telling_lines(lines: &[String]) -> String {
     let errors: Vec<&String> = lines.iter().filter(|l| l.contains("[ERROR]")).collect();
     let chosen: Vec<&str> = match errors.as_slice() {

@@ -1,13 +1,14 @@
-//! Standard output that may go away.
+//! Standard output, whose reader may go away.
 
 use std::io::{self, Write};
 
-/// Prints a line. A reader that went away (`| head`) is no reason to leave servers half started: the rest is lost.
+/// Prints a line. If the reader has gone away (`| head`), the text is lost: servers must not stay half started for
+/// that.
 pub fn line(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 
-/// Prints without an end of line, at once.
+/// Prints a piece of a line, at once.
 pub fn piece(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout

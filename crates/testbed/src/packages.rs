@@ -1,17 +1,17 @@
-//! The programs that a local cluster needs, and which Debian package brings each.
+//! Finds the programs and libraries that a local cluster needs, and names the Debian package of a missing one.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::settings::SstMethod;
 
-/// Where Galera's provider lies in Debian's and Ubuntu's `galera-4`.
+/// The path of Galera's provider in Debian's and Ubuntu's `galera-4`.
 pub const GALERA_PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
-/// Where the package `trireme-provider` puts our library.
+/// The path of our library in the package `trireme-provider`.
 const INSTALLED_PROVIDER: &str = "/usr/lib/trireme/libtrireme.so";
 
-/// Where roots with programs of other releases lie, unless `TRIREME_ROOTS` says otherwise.
+/// The directory of roots with programs of other releases; `TRIREME_ROOTS` replaces it.
 const ROOTS: &str = "/var/cache/trireme";
 
 /// Whether the library at this path is Galera's.
@@ -33,18 +33,18 @@ pub enum PackageError {
     /// Galera's library is not installed.
     #[error("{GALERA_PROVIDER} not found; install it: apt-get install galera-4")]
     Galera,
-    /// The root with MySQL was not made.
+    /// The root with MySQL does not exist.
     #[error("no MySQL server at {}; make it: scripts/mysql-root.sh", .0.display())]
     MySql(PathBuf),
-    /// Our own library is not where it should be.
+    /// Our own library is not in its place.
     #[error(
         "no provider at {}; build it (make build), install the package trireme-provider, or give --provider PATH", .0.display()
     )]
     Provider(PathBuf),
 }
 
-/// The full path of `program`, searched in `PATH` and in the directories of system programs, which an ordinary user's
-/// `PATH` lacks.
+/// Returns the full path of `program`. It is searched in `PATH` and in the directories of system programs, which an
+/// ordinary user's `PATH` lacks.
 pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, PackageError> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -54,12 +54,13 @@ pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, Pac
         .ok_or(PackageError::Program { program, package })
 }
 
-/// The server.
+/// The path of MariaDB's server.
 pub fn mariadbd() -> Result<PathBuf, PackageError> {
     find("mariadbd", "mariadb-server")
 }
 
-/// The server of MySQL, in the root that `scripts/mysql-root.sh` makes; `TRIREME_ROOTS` is the directory of such roots.
+/// The path of MySQL's server, in the root that `scripts/mysql-root.sh` makes. `TRIREME_ROOTS` is the directory of such
+/// roots.
 pub fn mysqld() -> Result<PathBuf, PackageError> {
     let roots = env::var_os("TRIREME_ROOTS").unwrap_or_else(|| ROOTS.into());
     let program = Path::new(&roots).join("root-mysql/mysqld");
@@ -69,19 +70,19 @@ pub fn mysqld() -> Result<PathBuf, PackageError> {
     }
 }
 
-/// The program that makes an empty data directory.
+/// The path of the program that makes an empty data directory.
 pub fn install_db() -> Result<PathBuf, PackageError> {
     find("mariadb-install-db", "mariadb-server")
 }
 
-/// The load generator.
+/// The path of the load generator.
 pub fn sysbench() -> Result<PathBuf, PackageError> {
     find("sysbench", "sysbench")
 }
 
-/// Checks all that the state transfer scripts of `method` call.
+/// Checks that all programs are there which the state transfer scripts of `method` call.
 pub fn check_sst(method: SstMethod) -> Result<(), PackageError> {
-    // The scripts look for the port's owner with either of these.
+    // The scripts find the port's owner with either of these.
     find("lsof", "lsof").or_else(|_| find("ss", "iproute2"))?;
     match method {
         SstMethod::Rsync => find("rsync", "rsync")?,
@@ -93,8 +94,8 @@ pub fn check_sst(method: SstMethod) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// `chosen`, or else `libtrireme.so` beside this executable, or else the one of the package `trireme-provider`. Always an
-/// absolute path to an existing file.
+/// Returns `chosen`, or else `libtrireme.so` beside this executable, or else the library of the package
+/// `trireme-provider`. The path is absolute, and the file exists.
 pub fn provider(chosen: Option<&Path>) -> Result<PathBuf, PackageError> {
     let built = beside_executable("libtrireme.so");
     let path = match chosen {
@@ -114,7 +115,7 @@ pub fn provider(chosen: Option<&Path>) -> Result<PathBuf, PackageError> {
 fn beside_executable(name: &str) -> PathBuf {
     let exe = env::current_exe().unwrap_or_default();
     let dir = exe.parent().unwrap_or(Path::new("."));
-    // Test programs run one directory below the one that has the library.
+    // Test programs are one directory below the library.
     let dir = match dir.file_name() {
         Some(last) if last == "deps" => dir.parent().unwrap_or(dir),
         _ => dir,

@@ -6,28 +6,28 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-/// Distance between the blocks of two nodes.
+/// The distance between the blocks of two nodes.
 const BLOCK: u16 = 10;
 
-/// Where free blocks are looked for: below the range from which Linux takes the ports of outgoing connections
-/// (`ip_local_port_range`, from 32768), since one of those could take ours between the check and the start.
+/// The range to search for free blocks. It lies below the range of ports for outgoing connections
+/// (`ip_local_port_range`, from 32768), because such a connection could take a port between the check and the start.
 const SEARCH: Range<u16> = 10_000..32_000;
 
 /// The ports of one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePorts {
-    /// The address that the node tells the others; SQL is served on 127.0.0.1 in any case.
+    /// The address that the node announces to the others. SQL is always served on 127.0.0.1.
     #[serde(default = "loopback")]
     pub host: Ipv4Addr,
-    /// Where SQL clients connect.
+    /// The port for SQL clients.
     pub mysql: u16,
-    /// Where the provider's group communication listens; IST uses the next one, as Galera's default does.
+    /// The port of the provider's group communication. IST uses the next one, as Galera's default does.
     pub group: u16,
-    /// Where a joiner receives a state snapshot.
+    /// The port on which a joiner receives an SST.
     pub sst: u16,
 }
 
-/// Why no ports were given.
+/// The reason why no ports were assigned.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
     /// A port of a block that the user chose is taken.
@@ -39,27 +39,27 @@ pub enum PortError {
         port: u16,
         /// The node's number, from 1.
         node: usize,
-        /// What the node wants it for.
+        /// The purpose of the port.
         role: &'static str,
     },
-    /// The blocks would pass port 65535.
+    /// The blocks would end above port 65535.
     #[error(
         "{nodes} nodes need {BLOCK} ports each and do not fit above --base-port {base}; choose a lower one"
     )]
     TooHigh {
         /// The base port that the user chose.
         base: u16,
-        /// Nodes wanted.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// No free stretch was found.
+    /// There are not enough free ports in a row.
     #[error(
         "no {nodes} x {BLOCK} free ports between {} and {}; stop other servers or give --base-port",
         SEARCH.start,
         SEARCH.end
     )]
     NoneFree {
-        /// Nodes wanted.
+        /// The number of nodes.
         nodes: usize,
     },
 }
@@ -74,12 +74,12 @@ impl NodePorts {
         }
     }
 
-    /// Where the provider receives incremental state transfers.
+    /// The port on which the provider receives an IST.
     pub fn ist(&self) -> u16 {
         self.group + 1
     }
 
-    /// All ports with what they are for.
+    /// All ports with their purposes.
     pub fn roles(&self) -> [(u16, &'static str); 4] {
         [
             (self.mysql, "SQL"),
@@ -97,7 +97,7 @@ pub fn from_base(base: u16, nodes: usize) -> Result<Vec<NodePorts>, PortError> {
     Ok(ports)
 }
 
-/// Fails if somebody listens on one of these ports.
+/// Fails if a process listens on one of these ports.
 pub fn check_free(ports: &[NodePorts]) -> Result<(), PortError> {
     for (i, node) in ports.iter().enumerate() {
         for (port, role) in node.roles() {
@@ -113,8 +113,8 @@ pub fn check_free(ports: &[NodePorts]) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Finds free ports for `nodes` nodes. Two calls in one process never return the same ones; other processes start their
-/// search elsewhere.
+/// Finds free ports for `nodes` nodes. Two calls in one process never return the same ports; other processes start
+/// their search elsewhere.
 pub fn find_free(nodes: usize) -> Result<Vec<NodePorts>, PortError> {
     static NEXT: Mutex<Option<u16>> = Mutex::new(None);
     let mut next = NEXT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -151,7 +151,7 @@ fn blocks(base: u16, nodes: usize) -> Option<Vec<NodePorts>> {
     )
 }
 
-/// The host of nodes whose cluster file does not name one.
+/// The address of nodes whose cluster file names none.
 fn loopback() -> Ipv4Addr {
     Ipv4Addr::LOCALHOST
 }

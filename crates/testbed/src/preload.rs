@@ -1,4 +1,4 @@
-//! Small libraries of ours in C that are loaded into servers, between them and their disks.
+//! Builds our small C libraries and preloads them into servers, between the server and its disk.
 
 use std::fs;
 use std::io;
@@ -8,21 +8,21 @@ use std::process::Command;
 use crate::cluster::Cluster;
 use crate::packages::{self, PackageError};
 
-/// Why a library cannot be used.
+/// The reason why a library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PreloadError {
-    /// No compiler.
+    /// There is no compiler.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// The compiler does not like it.
+    /// The compiler reports an error.
     #[error("cc cannot compile {path}: {reason}", path = path.display())]
     Compile {
         /// The source.
         path: PathBuf,
-        /// What it says first.
+        /// The first line of the error.
         reason: String,
     },
-    /// A file made trouble.
+    /// A file operation failed.
     #[error("cannot write {path}: {source}", path = path.display())]
     Io {
         /// The file.
@@ -32,7 +32,7 @@ pub enum PreloadError {
     },
 }
 
-/// Compiles `source` to `name.so` in the directory of a cluster that is not started yet, and has it loaded into these nodes.
+/// Compiles `source` to `name.so` in the directory of a cluster that has not started yet. These nodes will preload it.
 pub fn into(
     cluster: &mut Cluster,
     nodes: impl IntoIterator<Item = usize>,
@@ -40,7 +40,7 @@ pub fn into(
     source: &str,
 ) -> Result<(), PreloadError> {
     let library = compile(&cluster.settings().dir, name, source)?;
-    // Writes that the kernel carries out by itself are not seen by the library.
+    // The library does not see writes that the kernel does asynchronously.
     let arguments = &mut cluster.settings_mut().mariadbd_args;
     arguments.push("--innodb-use-native-aio=OFF".to_string());
     for i in nodes {
@@ -68,7 +68,7 @@ pub fn compile(dir: &Path, name: &str, source: &str) -> Result<PathBuf, PreloadE
     Err(PreloadError::Compile { path, reason })
 }
 
-/// Writes a file, in place: a server may have mapped it.
+/// Overwrites a file in place, because a server may have mapped it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PreloadError> {
     fs::write(path, bytes).map_err(|source| PreloadError::Io {
         path: path.to_path_buf(),

@@ -1,4 +1,4 @@
-//! What we do to a process that we know by its id: is it ours and alive, signals, memory, processor time.
+//! Operations on a process with a known id: whether it is ours and alive, signals, memory, processor time.
 
 use std::fs;
 use std::io;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Whether process `pid` is alive and has `argument` in its command line. Ids are used again by the system, so an id
-/// from a file alone proves nothing. A zombie has no command line and counts as dead, but so does a process at the moment of
-/// its start: of one's own children ask [`has_ended`].
+/// Whether process `pid` is alive and has `argument` in its command line. The system reuses ids, so an id from a file
+/// alone proves nothing. A zombie has no command line and counts as dead. So does a process at the moment of its start:
+/// for children of this process use [`has_ended`].
 pub fn is_alive(pid: u32, argument: &str) -> bool {
     match fs::read(format!("/proc/{pid}/cmdline")) {
         Ok(cmdline) => cmdline
@@ -18,13 +18,13 @@ pub fn is_alive(pid: u32, argument: &str) -> bool {
     }
 }
 
-/// Whether process `pid` has ended altogether: all threads done, files and ports given back. This is later than
-/// [`is_alive`] becoming false, since a killed process loses its memory first.
+/// Whether process `pid` has ended completely: all threads are done, files and ports are free. This is later than the
+/// moment when [`is_alive`] becomes false, because a killed process loses its memory first.
 pub fn has_ended(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return true;
     };
-    // The leading thread can be a zombie while others still end.
+    // The leading thread can be a zombie while other threads still end.
     let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count());
     let state = stat
         .rfind(')')
@@ -32,7 +32,7 @@ pub fn has_ended(pid: u32) -> bool {
     state == Some('Z') && threads <= 1
 }
 
-/// Sends `signal` to process `pid`. That the process is gone already is no error.
+/// Sends `signal` to process `pid`. A process that has already ended is no error.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Err(io::Error::new(
@@ -61,7 +61,7 @@ pub fn cpu_ms(pid: u32) -> Option<u64> {
     .map(|ticks| ticks * 10)
 }
 
-/// The same of the children of this process that have ended, in milliseconds.
+/// The same for all children of this process that have ended, in milliseconds.
 pub fn ended_children_cpu_ms() -> Option<u64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     cpu_ticks(&stat, CHILDRENS_TICKS).map(|ticks| ticks * 10)
@@ -86,15 +86,16 @@ fn parse_rss_bytes(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Where `utime` and `stime` lie: proc(5) calls them fields 14 and 15; the first after the name is field 3.
+/// The index of `utime`, which `stime` follows: proc(5) calls them fields 14 and 15, and the first after the name is
+/// field 3.
 const OWN_TICKS: usize = 11;
 
-/// Where `cutime` and `cstime` lie.
+/// The index of `cutime`, which `cstime` follows.
 const CHILDRENS_TICKS: usize = 13;
 
-/// User and system time, which begin at the field `first` after the name.
+/// The sum of user and system time, which begin at the field `first` after the name.
 fn cpu_ticks(stat: &str, first: usize) -> Option<u64> {
-    // The second field, the name in brackets, may itself hold blanks and brackets.
+    // The second field, the name in brackets, may contain blanks and brackets.
     let after_name = &stat[stat.rfind(')')? + 1..];
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     Some(fields.get(first)?.parse::<u64>().ok()? + fields.get(first + 1)?.parse::<u64>().ok()?)

@@ -1,22 +1,22 @@
-//! The position up to which a stopped server's database has committed, as the service's start script finds it: run
-//! `mariadbd --wsrep-recover` and read the line in its output. Without it a provider that lost its own note of the position
-//! (after a kill) must take a full snapshot.
+//! Recovers the position up to which a stopped server's database has committed. As the service's start script does, it
+//! reads the output of `mariadbd --wsrep-recover`. Without this position a provider that has lost its own record (after
+//! a kill) must take a full SST.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A GTID as `--wsrep-start-position` takes it: a history's uuid and a seqno, perhaps followed by a MariaDB GTID.
+/// A GTID in the form of `--wsrep-start-position`: a cluster UUID and a seqno, perhaps followed by a MariaDB GTID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// The history; all zeros when the database knows none.
+    /// The cluster UUID; all zeros if the database has none.
     pub uuid: String,
-    /// The last committed write-set; -1 when unknown.
+    /// The last committed write-set; -1 if unknown.
     pub seqno: i64,
-    /// `,domain-server-seqno` as the server printed it, or nothing.
+    /// `,domain-server-seqno` as the server printed it, or empty.
     rest: String,
 }
 
-/// A text that is no position.
+/// The error for a text that is no position.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no position (uuid:seqno)")]
 pub struct NotAPosition(String);
@@ -60,7 +60,7 @@ pub fn parse_output(output: &str) -> Option<Position> {
     line.trim().parse().ok()
 }
 
-/// Whether a `grastate.dat` says that its node, having left last, may start the cluster again.
+/// Whether a `grastate.dat` allows its node to bootstrap the cluster, because the node left last.
 pub fn is_safe_to_bootstrap(grastate: &str) -> bool {
     grastate
         .lines()

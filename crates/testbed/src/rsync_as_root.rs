@@ -1,19 +1,19 @@
-//! State transfer by rsync between servers that run as root.
+//! Makes state transfers by rsync work between servers that run as root.
 //!
-//! `wsrep_sst_rsync` starts an rsync daemon on the joiner without saying as whom it should write. Started by root, the
-//! daemon becomes `nobody`, who may not write to the data directory, and every transfer fails. The script runs in bash,
-//! which first reads the file that `BASH_ENV` names: ours makes `rsync --daemon` stay root. (A wrapper in `PATH` would not
-//! do, since the server puts its own directory of programs first.) Nothing outside the cluster's directory is changed.
+//! `wsrep_sst_rsync` starts an rsync daemon on the joiner and names no user for it. Started by root, the daemon becomes
+//! `nobody`, who may not write to the data directory, so every transfer fails. The script runs in bash, which first
+//! reads the file in `BASH_ENV`: ours makes `rsync --daemon` stay root. (A wrapper in `PATH` would not help, because
+//! the server puts its own directory of programs first.) Nothing outside the cluster's directory is changed.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The variable that bash reads.
+/// The environment variable that bash reads.
 pub const VARIABLE: &str = "BASH_ENV";
 
-/// The function runs in the script's background, as a process of its own, which `exec` may replace: so the daemon has
-/// the process id that the script expects.
+/// The script runs this function in the background, as a process of its own. `exec` replaces that process, so the
+/// daemon has the process id that the script expects.
 const TEXT: &str = "\
 # Keeps the rsync daemon of wsrep_sst_rsync root; by itself it would become nobody.
 rsync() {
@@ -30,7 +30,7 @@ rsync() {
 }
 ";
 
-/// The file for the cluster in `dir`.
+/// The path of the file for the cluster in `dir`.
 pub fn file(dir: &Path) -> PathBuf {
     dir.join("rsync-as-root.bash")
 }

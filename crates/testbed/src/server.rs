@@ -1,5 +1,5 @@
-//! The server program below a system. This file owns all in which MySQL differs from MariaDB: the program, the empty database,
-//! lines of the option file, errors. The same code starts, kills and asks both.
+//! The server program of a system. All differences between MySQL and MariaDB are here: the program, the empty database,
+//! the lines of the option file, the errors. The other code starts, kills and asks both in the same way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::MariaDb => "MariaDB",
@@ -27,7 +27,7 @@ impl Server {
         }
     }
 
-    /// The end of the names of its data directories that are kept.
+    /// The suffix of the names of the data directories that are kept for it.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::MariaDb => "",
@@ -35,7 +35,7 @@ impl Server {
         }
     }
 
-    /// The program that serves.
+    /// The path of the server program.
     pub fn program(self) -> Result<PathBuf, PackageError> {
         match self {
             Self::MariaDb => packages::mariadbd(),
@@ -43,7 +43,8 @@ impl Server {
         }
     }
 
-    /// The command that makes an empty database in `dir` and reads [`accounts`](Self::accounts) from its standard input.
+    /// The command that makes an empty database in `dir`. It reads [`accounts`](Self::accounts) from its standard
+    /// input.
     pub(crate) fn install_command(self, dir: &Path) -> Result<Command, PackageError> {
         let (program, arguments): (_, &[&str]) = match self {
             Self::MariaDb => (
@@ -51,7 +52,7 @@ impl Server {
                 &[
                     "--auth-root-authentication-method=normal",
                     "--skip-test-db",
-                    // Root's accounts by address: servers that resolve no names ignore others.
+                    // Makes root's accounts by address: a server that resolves no names ignores accounts by name.
                     "--skip-name-resolve",
                 ],
             ),
@@ -71,7 +72,8 @@ impl Server {
         Ok(command)
     }
 
-    /// Statements that complete the accounts of an empty database: `root` without a password, from this machine only.
+    /// The statements that complete the accounts of an empty database: `root` without a password, from this machine
+    /// only.
     pub(crate) fn accounts(self) -> &'static str {
         match self {
             Self::MariaDb => "",
@@ -82,19 +84,19 @@ impl Server {
         }
     }
 
-    /// Lines of its option file by which both servers have the same defaults.
+    /// The lines of the option file that give both servers the same defaults.
     pub(crate) fn default_lines(self) -> &'static str {
         match self {
             Self::MariaDb => "",
-            // Its other protocol would take a port of this machine.
+            // Its other protocol would take another port of this machine.
             Self::MySql => "mysqlx=OFF\nskip-log-bin\n",
         }
     }
 
-    /// Its name for an option that MariaDB calls `line`, with the value.
+    /// The server's own form of MariaDB's option `line`.
     pub(crate) fn option_line(self, line: &str) -> String {
         match (self, line.split_once('=')) {
-            // MariaDB's one log file is what MySQL divides into many.
+            // MySQL divides the redo log into many files, so the option has another name.
             (Self::MySql, Some(("innodb-log-file-size", size))) => {
                 format!("innodb-redo-log-capacity={size}")
             }
@@ -102,13 +104,13 @@ impl Server {
         }
     }
 
-    /// Numbers of the errors that a client of a multi-primary cluster answers by trying again: deadlock or failed
-    /// certification, record changed since last read, lock wait timeout, and the duplicate key of two nodes that delete and
-    /// insert the same row.
+    /// The numbers of errors after which a client of a multi-primary cluster retries: deadlock or failed certification,
+    /// record changed since last read, lock wait timeout, and the duplicate key of two nodes that delete and insert the
+    /// same row.
     pub(crate) fn conflict_codes(self) -> &'static str {
         match self {
             Self::MariaDb => "1213,1020,1205,1062",
-            // Group Replication reports failed certification as an error during COMMIT or a rollback during it.
+            // Group Replication reports a failed certification as an error or a rollback during COMMIT.
             Self::MySql => "1213,1020,1205,1062,1180,3101",
         }
     }

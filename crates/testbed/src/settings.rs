@@ -1,4 +1,4 @@
-//! What the user chooses about a cluster.
+//! The settings of a cluster.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -29,39 +29,39 @@ impl fmt::Display for SstMethod {
     }
 }
 
-/// What the user chooses about a cluster.
+/// The settings of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The program of every node.
+    /// The server program of every node.
     #[serde(default)]
     pub server: Server,
-    /// Number of nodes, at least 1.
+    /// The number of nodes, at least 1.
     pub nodes: usize,
-    /// Where everything lies; made when missing.
+    /// The cluster's directory; it is made if it does not exist.
     pub dir: PathBuf,
     /// The wsrep provider; `None` runs a plain server without replication.
     pub provider: Option<PathBuf>,
-    /// First port; `None` searches for free ones.
+    /// The first port; `None` searches for free ones.
     pub base_port: Option<u16>,
-    /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings. Another server gets its own
-    /// names for them.
+    /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings. [`Server`] translates
+    /// them for MySQL.
     pub mariadbd_args: Vec<String>,
     /// How a full state snapshot travels.
     pub sst_method: SstMethod,
     /// Further `wsrep_provider_options`; they win over ours.
     pub provider_options: String,
-    /// Lines of the section `[sst]`, which the scripts of state transfers read.
+    /// Lines of the section `[sst]`, which the state transfer scripts read.
     #[serde(default)]
     pub sst_lines: Vec<String>,
-    /// A data directory of a stopped server to copy for every node, in place of an empty database.
+    /// The data directory of a stopped server, which every node gets a copy of instead of an empty database.
     pub template: Option<PathBuf>,
-    /// Several nodes without a provider: plain servers, which something else than wsrep connects.
+    /// Allows several nodes without a provider: plain servers, which something else than wsrep connects.
     #[serde(default)]
     pub separate: bool,
-    /// The nodes' addresses, when they do not all share 127.0.0.1; to be started where each address exists.
+    /// The nodes' addresses, if they do not all share 127.0.0.1. Each node must be started where its address exists.
     #[serde(default)]
     pub hosts: Vec<Ipv4Addr>,
-    /// Members, `host:port`, that the cluster's address names although they do not exist.
+    /// Members, `host:port`, in the cluster's address that do not exist.
     #[serde(default)]
     pub absent: Vec<String>,
 }
@@ -86,13 +86,14 @@ impl Settings {
         }
     }
 
-    /// Whether the provider is Galera, which is not held to what only we promise.
+    /// Whether the provider is Galera: checks of promises that only Trireme makes skip it.
     pub fn is_galera(&self) -> bool {
         self.provider.as_deref().is_some_and(packages::is_galera)
     }
 }
 
-/// The directory of `trireme cluster` when none is named: one per user, so that `down` and `status` find what `up` started.
+/// The default directory of `trireme cluster`: one per user, so that `down` and `status` find the cluster that `up`
+/// started.
 pub fn default_dir() -> PathBuf {
     let uid = rustix::process::getuid().as_raw();
     std::env::temp_dir().join(format!("trireme-{uid}"))

@@ -1,4 +1,4 @@
-//! One SQL connection: statements as text or [`Prepared`]; enough to drive and check a server, and no more.
+//! One SQL connection, with statements as text or [`Prepared`]: just enough to drive and check a server.
 
 mod prepared;
 
@@ -11,13 +11,13 @@ use mysql::{Conn, OptsBuilder, Value};
 
 pub use prepared::{FromRow, Params, Prepared};
 
-/// Statements that a connection may have prepared at once. The client closes the oldest beyond that.
+/// The most prepared statements of a connection. Beyond that the client closes the oldest.
 const PREPARED_STATEMENTS: usize = 128;
 
 /// A row as text; `None` is NULL.
 pub type Row = Vec<Option<String>>;
 
-/// What went wrong with a statement or a connection.
+/// The failure of a statement or a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// The server answered with an error.
@@ -25,13 +25,13 @@ pub enum SqlError {
     Server {
         /// MariaDB's error number: 1213 is a deadlock or a failed certification, 1047 a node that is not ready.
         code: u16,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The connection failed or broke: what became of the running statement is unknown.
+    /// The connection failed or broke: the fate of the running statement is unknown.
     #[error("connection: {0}")]
     Connection(String),
-    /// An answer without the row or column that was asked for.
+    /// The answer lacks the expected row or column.
     #[error("unexpected answer to {0:?}")]
     Answer(String),
 }
@@ -45,9 +45,9 @@ impl SqlError {
         }
     }
 
-    /// Whether the transaction lost against another one and may simply be tried again: deadlock or failed
-    /// certification (1213), record changed since last read (1020), lock wait timeout (1205). Under Group Replication a
-    /// failed certification rolls back during the commit (3101) or is a deadlock (error 149) during it (1180).
+    /// Whether the transaction lost against another one and may be retried: deadlock or failed certification (1213),
+    /// record changed since last read (1020), lock wait timeout (1205). Under Group Replication a failed certification
+    /// rolls back during the commit (3101), or is a deadlock (error 149) during it (1180).
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Server { code, message } => match code {
@@ -72,7 +72,7 @@ impl From<mysql::Error> for SqlError {
     }
 }
 
-/// A connection as `root` without a password, the account of our own data directories.
+/// A connection as `root` without a password: the account in the data directories that we make.
 pub struct Sql {
     conn: Conn,
 }
@@ -97,7 +97,7 @@ impl Sql {
         let opts = opts
             .user(Some("root"))
             .prefer_socket(false)
-            // A known value spares the query for it.
+            // A given value saves the query for it.
             .max_allowed_packet(Some(16 << 20))
             .stmt_cache_size(Some(PREPARED_STATEMENTS))
             .read_timeout(Some(timeout))
@@ -154,12 +154,12 @@ impl Sql {
         }
     }
 
-    /// A global status variable, such as `wsrep_last_committed`; `None` when the server has none of that name.
+    /// A global status variable, such as `wsrep_last_committed`; None if the server has none of that name.
     pub fn status(&mut self, name: &str) -> Result<Option<String>, SqlError> {
         self.second_column(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))
     }
 
-    /// A global system variable; `None` when the server has none of that name.
+    /// A global system variable; None if the server has none of that name.
     pub fn variable(&mut self, name: &str) -> Result<Option<String>, SqlError> {
         self.second_column(&format!("SHOW GLOBAL VARIABLES LIKE '{name}'"))
     }
@@ -177,7 +177,7 @@ fn text(value: Value) -> Option<String> {
     match value {
         Value::NULL => None,
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        // The text protocol, which queries without parameters use, sends strings.
+        // The text protocol, which queries without parameters use, sends only strings and NULL.
         other => Some(other.as_sql(true)),
     }
 }

@@ -1,35 +1,35 @@
-//! What a node says about itself: the `wsrep_*` status variables that operators read.
+//! A node's own report: the `wsrep_*` status variables that operators read.
 
 use std::collections::BTreeMap;
 
 use crate::sql::{Row, Sql, SqlError};
 
-/// A node's place in the cluster, by its own account.
+/// A node's place in the cluster, by its own report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeStatus {
     /// `wsrep_local_state_comment`: `Synced`, `Donor/Desynced`, `Joined`, ...; `Plain` without replication.
     pub state: String,
     /// `wsrep_cluster_status`: `Primary`, `non-Primary`, `Disconnected`.
     pub component: String,
-    /// `wsrep_cluster_size`: members of its component.
+    /// `wsrep_cluster_size`: the number of members in its component.
     pub size: usize,
-    /// `wsrep_ready`: whether it takes statements.
+    /// `wsrep_ready`: whether the node accepts statements.
     pub ready: bool,
-    /// `wsrep_last_committed`: seqno of the last committed write-set; -1 without one.
+    /// `wsrep_last_committed`: the seqno of the last committed write-set; -1 if there is none.
     pub last_committed: i64,
-    /// `wsrep_cluster_state_uuid`: the history that the seqno belongs to.
+    /// `wsrep_cluster_state_uuid`: the cluster UUID to which the seqno belongs.
     pub history: String,
 }
 
 impl NodeStatus {
-    /// Asks the node.
+    /// Reads the variables from the node.
     pub fn read(sql: &mut Sql) -> Result<Self, SqlError> {
         Ok(Self::from_rows(
             &sql.query("SHOW GLOBAL STATUS LIKE 'wsrep_%'")?,
         ))
     }
 
-    /// Whether the node is a full member: in the primary component, synced and ready; or plain.
+    /// Whether the node is a full member: in the primary component, synced and ready; or a plain server.
     pub fn is_synced(&self) -> bool {
         self.state == PLAIN || (self.ready && self.state == "Synced" && self.component == "Primary")
     }

@@ -1,4 +1,5 @@
-//! Runs sysbench against a node.
+//! Runs sysbench against nodes: a [`Load`] goes in, interval reports and a summary come out. Dropping a run ends its
+//! process.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -17,27 +18,27 @@ use crate::sysbench_report::{
     parse_statistics, parse_summary,
 };
 
-/// `oltp_read_write` with the errors counted by their numbers.
+/// `oltp_read_write`, with its errors counted by number.
 const COUNTED: &str = include_str!("oltp_read_write_counted.lua");
 
-/// Why a run gave no result.
+/// The reason why a run gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SysbenchError {
-    /// Not installed.
+    /// sysbench is not installed.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// Could not be started.
+    /// The process could not be started.
     #[error("cannot run sysbench: {0}")]
     Io(#[from] io::Error),
-    /// It failed.
+    /// sysbench failed.
     #[error("sysbench on {node} failed: {reason}")]
     Failed {
         /// The node that it ran against.
         node: String,
-        /// Its own words.
+        /// The telling line of its output.
         reason: String,
     },
-    /// The rate was above what the servers hold: transactions queued up until the queue was full.
+    /// The rate is too high for the servers: waiting transactions filled the queue.
     #[error(
         "sysbench on {node} ended: its event queue is full, since the servers cannot hold the rate; give a lower --rate"
     )]
@@ -45,7 +46,7 @@ pub enum SysbenchError {
         /// The node that it ran against.
         node: String,
     },
-    /// Its time was over, and a statement did not return.
+    /// A statement was still blocked after the end of the load.
     #[error(
         "sysbench on {node}: a statement was blocked for {BLOCKED_SECONDS} s after the end of the load; look for the node that blocks it in the servers' error.log"
     )]
@@ -55,17 +56,18 @@ pub enum SysbenchError {
     },
 }
 
-/// How long a statement may take after the end of the load, in seconds. Without a limit one blocked COMMIT keeps sysbench alive.
+/// The time limit for a statement after the end of the load, in seconds. Without it one blocked COMMIT keeps sysbench
+/// alive.
 const BLOCKED_SECONDS: u64 = 60;
 
-/// A load: which script with which tables.
+/// A load: a script, its tables and its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// Script, such as `oltp_read_write`.
+    /// The script, such as `oltp_read_write`.
     pub script: &'static str,
-    /// Database.
+    /// The database.
     pub database: String,
-    /// Number of tables.
+    /// The number of tables.
     pub tables: usize,
     /// Rows per table at the start.
     pub rows: usize,
@@ -73,12 +75,12 @@ pub struct Load {
     pub threads: usize,
     /// Whether keys come from AUTO_INCREMENT columns.
     pub auto_inc: bool,
-    /// Transactions per second and process; `None` for as many as it can.
+    /// Transactions per second and process; `None`: as many as possible.
     pub rate: Option<u32>,
 }
 
 impl Load {
-    /// `oltp_read_write` with keys of the client's choice.
+    /// `oltp_read_write` with keys that the client chooses.
     pub fn read_write(tables: usize, rows: usize, threads: usize) -> Self {
         Self {
             script: "oltp_read_write",
@@ -113,9 +115,9 @@ impl Load {
         Err(failed(reason(&lines)))
     }
 
-    /// Starts the load on `node`, for `duration` or (`None`) until it is stopped. `seed` should differ between processes
-    /// that run at the same time: by itself sysbench takes the second of its start, and two processes with the same one
-    /// change the same rows in the same order.
+    /// Starts the load on `node` for `duration`, or until it is stopped (`None`). Processes at the same time need
+    /// different values of `seed`: by default sysbench takes the second of its start, and two processes with the same
+    /// seed change the same rows in the same order.
     pub fn start(
         &self,
         node: &Node,
@@ -126,8 +128,8 @@ impl Load {
         self.spawn(OsStr::new(self.script), nodes, duration, seed)
     }
 
-    /// Starts `oltp_read_write` in one process whose threads connect to `nodes` in turns, with its errors counted by their
-    /// numbers (see [`Whole`]).
+    /// Starts `oltp_read_write` in one process, whose threads connect to `nodes` in turns. Its errors are counted by
+    /// number (see [`Whole`]).
     ///
     /// # Panics
     /// If there are no nodes.
@@ -198,7 +200,7 @@ impl Load {
                 "--auto_inc={}",
                 if self.auto_inc { "on" } else { "off" }
             ))
-            // A Ctrl-C at the terminal is for us.
+            // A Ctrl-C at the terminal must reach only this program.
             .process_group(0);
         if let Some(rate) = self.rate {
             command.arg(format!("--rate={rate}"));
@@ -207,39 +209,39 @@ impl Load {
     }
 }
 
-/// What a run has printed so far.
+/// The output of a run so far.
 #[derive(Default)]
 struct Output {
     text: VecDeque<String>,
-    /// Those that nobody has taken yet.
+    /// The reports that no caller has taken yet.
     intervals: Vec<IntervalReport>,
     restarts: BTreeMap<u16, u64>,
     latencies: Vec<Bucket>,
 }
 
-/// All that a run of [`Load::start_counted`] gave.
+/// The whole result of a run of [`Load::start_counted`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// The report at its end.
+    /// The report at the end.
     pub statistics: Statistics,
-    /// The seconds that nobody has taken before.
+    /// The interval reports that no caller has taken before.
     pub intervals: Vec<IntervalReport>,
-    /// How often threads began a transaction again after an error, by the error's number.
+    /// How often threads restarted a transaction after an error, by the error's number.
     pub restarts: BTreeMap<u16, u64>,
 }
 
-/// What sysbench 1.0 says when 100,000 transactions wait for a thread.
+/// The message of sysbench 1.0 when 100,000 transactions wait for a thread.
 const QUEUE_FULL: &str = "event queue is full";
 
-/// What it says when a statement is still blocked at the limit of [`BLOCKED_SECONDS`].
+/// The message of sysbench when a statement is still blocked at the limit of [`BLOCKED_SECONDS`].
 const FORCED: &str = "limit has expired, forcing shutdown";
 
-/// Lines kept: the summary has about 40. A long run that repeats an error must not fill the memory.
+/// The most lines kept; the summary has about 40. A long run that repeats an error must not fill the memory.
 const MAX_LINES: usize = 200;
 
 /// A running sysbench. Dropping it kills the process.
 pub struct Sysbench {
-    /// The name of the node that it runs against.
+    /// The name of its node.
     pub node: String,
     child: Child,
     output: Arc<Mutex<Output>>,
@@ -247,7 +249,7 @@ pub struct Sysbench {
 }
 
 impl Sysbench {
-    /// The newest report, once: `None` if no line came since the last call.
+    /// The newest report since the last call; None if no line has come.
     pub fn take_report(&self) -> Option<IntervalReport> {
         self.take_reports().pop()
     }
@@ -257,18 +259,19 @@ impl Sysbench {
         std::mem::take(&mut lock(&self.output).intervals)
     }
 
-    /// How long the transactions took, once it has ended by itself; empty before, and if it broke off.
+    /// The latencies of the transactions, after the run has ended by itself. Empty before that, and if the run broke
+    /// off.
     pub fn latencies(&mut self) -> Vec<Bucket> {
         self.join_readers();
         lock(&self.output).latencies.clone()
     }
 
-    /// Whether the process has ended, by itself or with its server.
+    /// Whether the process has ended, for any reason.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Why it ended, in its own words.
+    /// The reason why the process ended, from its output.
     pub fn failure(&mut self) -> SysbenchError {
         self.join_readers();
         let output = lock(&self.output);
@@ -276,17 +279,17 @@ impl Sysbench {
         error(self.node.clone(), &lines)
     }
 
-    /// Ends it; its connections break, and the servers roll back what was open.
+    /// Ends the process. Its connections break, and the servers roll back the open transactions.
     pub fn stop(mut self) {
         self.end();
     }
 
-    /// Waits until its time is over, and returns the summary.
+    /// Waits until the run is over, and returns the summary.
     pub fn finish(mut self) -> Result<Summary, SysbenchError> {
         self.parsed(parse_summary)
     }
 
-    /// Waits until its time is over, and returns all that it gave.
+    /// Waits until the run is over, and returns the whole result.
     pub fn finish_whole(mut self) -> Result<Whole, SysbenchError> {
         let statistics = self.parsed(parse_statistics)?;
         let mut output = lock(&self.output);
@@ -319,7 +322,7 @@ impl Sysbench {
     fn join_readers(&mut self) {
         if self.has_ended() {
             for reader in self.readers.drain(..) {
-                // A reader that panicked has nothing more to say.
+                // A reader thread that panicked has no more output.
                 let _ = reader.join();
             }
         }
@@ -364,7 +367,7 @@ fn read_lines(pipe: impl Read + Send + 'static, output: Arc<Mutex<Output>>) -> J
     })
 }
 
-/// The arguments that end a run after `duration`, also when a statement is blocked.
+/// The arguments that end a run after `duration`, even if a statement is blocked.
 fn time_limit(duration: Option<Duration>) -> Vec<String> {
     let Some(duration) = duration else {
         return vec!["--time=0".to_string()];
@@ -375,13 +378,13 @@ fn time_limit(duration: Option<Duration>) -> Vec<String> {
     ]
 }
 
-/// The names of nodes, as in a sentence.
+/// The names of nodes, joined for a sentence.
 fn names(nodes: &[Node]) -> String {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     names.join(", ")
 }
 
-/// Why a run against `node` ended with this output.
+/// The reason why a run against `node` ended with this output.
 fn error(node: String, lines: &[&str]) -> SysbenchError {
     let says = |text: &str| lines.iter().any(|line| line.contains(text));
     if says(QUEUE_FULL) {
@@ -396,7 +399,7 @@ fn error(node: String, lines: &[&str]) -> SysbenchError {
     }
 }
 
-/// The first telling line of its output: it repeats the same one per thread.
+/// The first telling line of the output: each thread repeats it.
 fn reason(lines: &[&str]) -> String {
     let fatal = lines
         .iter()

@@ -1,15 +1,15 @@
-//! What sysbench 1.0 prints: a line per interval, and at the end a histogram of latencies and a summary.
+//! Parses the output of sysbench 1.0: a line per interval, and at the end a histogram of latencies and a summary.
 
 /// One line of `--report-interval`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntervalReport {
-    /// Seconds since its start.
+    /// Seconds since the start of sysbench.
     pub second: f64,
     /// Committed transactions per second.
     pub tps: f64,
     /// 95th percentile of the transactions' latency.
     pub p95_ms: f64,
-    /// Ignored errors per second: with the errors that we let it ignore, conflicts.
+    /// Ignored errors per second. We let sysbench ignore only conflicts.
     pub conflicts_per_s: f64,
 }
 
@@ -18,7 +18,7 @@ pub struct IntervalReport {
 pub struct Summary {
     /// Committed transactions.
     pub transactions: u64,
-    /// Ignored errors: conflicts.
+    /// The ignored errors, which are conflicts.
     pub conflicts: u64,
     /// Length of the run.
     pub seconds: f64,
@@ -42,14 +42,14 @@ pub struct Spread {
 pub struct Bucket {
     /// The latency of its transactions, within 2 %.
     pub ms: f64,
-    /// How many took about so long.
+    /// The number of transactions with about this latency.
     pub transactions: u64,
 }
 
 /// The whole report at the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
-    /// Its part that is most asked for.
+    /// The most used part of the report.
     pub summary: Summary,
     /// Reading queries.
     pub reads: u64,
@@ -59,7 +59,7 @@ pub struct Statistics {
     pub others: u64,
     /// All queries.
     pub queries: u64,
-    /// Connections that broke and were made again.
+    /// Connections that broke and were renewed.
     pub reconnects: u64,
     /// Events: transactions that ended by themselves.
     pub events: u64,
@@ -142,8 +142,8 @@ pub fn parse_statistics(output: &str) -> Option<Statistics> {
     })
 }
 
-/// Reads the line that a thread of `oltp_read_write_counted.lua` prints at its end, such as `restarts: 1213=17 1062=1`: how
-/// often it began a transaction again, by the error's number; `None` for any other line.
+/// Reads the last line of a thread of `oltp_read_write_counted.lua`, such as `restarts: 1213=17 1062=1`: the number of
+/// restarted transactions, by the error's number. None for any other line.
 pub fn parse_restarts(line: &str) -> Option<Vec<(u16, u64)>> {
     let rest = line.trim().strip_prefix("restarts:")?;
     let pairs = rest.split_whitespace().map(|pair| {
@@ -153,7 +153,7 @@ pub fn parse_restarts(line: &str) -> Option<Vec<(u16, u64)>> {
     pairs.collect()
 }
 
-/// The number that follows `label` in `text`, whatever comes after it.
+/// The number after `label` in `text`.
 fn number_after(text: &str, label: &str) -> Option<f64> {
     let rest = text[text.find(label)? + label.len()..].trim_start();
     let end = rest
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// What sysbench 1.0.20 printed.
+    /// Output of sysbench 1.0.20.
     const OUTPUT: &str = "SQL statistics:
     queries performed:
         read:                            61600

@@ -1,6 +1,6 @@
 //! Plain text tables with aligned columns.
 
-/// Lays `rows` out under `header`. Columns whose every cell starts with a digit (or is `-`) are aligned to the right.
+/// Lays out `rows` under `header`. A column is aligned to the right if each of its cells starts with a digit or is `-`.
 pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
     let columns = header.len();
     let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();

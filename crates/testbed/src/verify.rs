@@ -1,4 +1,4 @@
-//! Whether all nodes hold the same rows.
+//! Verifies that all nodes hold the same rows.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
 use crate::sql::{Sql, SqlError};
 
-/// Time for the appliers to finish what they have queued after the load.
+/// The time for the appliers to empty their queues after the load.
 pub(crate) const CATCH_UP: Duration = Duration::from_secs(120);
 
-/// Why the nodes could not be shown to be identical.
+/// The reason why the nodes are not known to be identical.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The nodes did not settle.
@@ -28,21 +28,21 @@ pub enum VerifyError {
     Different {
         /// Database and table.
         table: String,
-        /// A node's name.
+        /// One node's name.
         first: String,
         /// Its rows and checksum.
         first_has: String,
-        /// Another node's name.
+        /// The other node's name.
         second: String,
         /// Its rows and checksum.
         second_has: String,
     },
-    /// There is nothing to compare, which proves nothing.
+    /// There are no tables, and so no proof.
     #[error("there are no tables to compare")]
     NoTables,
 }
 
-/// One table, alike on all nodes.
+/// One table, the same on all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSum {
     /// Database and table.
@@ -53,17 +53,17 @@ pub struct TableSum {
     pub checksum: String,
 }
 
-/// What was found to be the same everywhere.
+/// The content that is the same on all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identical {
-    /// Seqno of the last write-set, committed by all.
+    /// The seqno of the last write-set that all nodes have committed.
     pub last_committed: i64,
     /// The tables.
     pub tables: Vec<TableSum>,
 }
 
-/// Waits until the running nodes have committed the same last write-set, then compares the tables of `databases`, and the
-/// lists of tables. The load must have stopped.
+/// Waits until the running nodes have committed the same last write-set. Then compares the tables of `databases`, and
+/// the lists of tables. The load must have stopped.
 pub fn verify_identical(
     cluster: &mut Cluster,
     databases: &[&str],

@@ -1,4 +1,4 @@
-//! Prepared statements of a connection: parsed by the server once, executed with values.
+//! Prepared statements of a connection: the server parses them once, and executes them with values.
 
 use mysql::prelude::Queryable;
 
@@ -7,7 +7,7 @@ use super::{Sql, SqlError};
 pub use mysql::Params;
 pub use mysql::prelude::FromRow;
 
-/// A statement that one connection has prepared; no other connection can execute it.
+/// A statement that one connection has prepared. No other connection can execute it.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     statement: mysql::Statement,
@@ -15,7 +15,7 @@ pub struct Prepared {
 }
 
 impl Sql {
-    /// Has the server prepare a statement; each `?` is a parameter.
+    /// Prepares a statement on the server; each `?` is a parameter.
     pub fn prepare(&mut self, text: &'static str) -> Result<Prepared, SqlError> {
         let statement = self.conn.prep(text)?;
         Ok(Prepared { statement, text })
@@ -31,7 +31,7 @@ impl Sql {
         Ok(self.conn.affected_rows())
     }
 
-    /// Executes a query; returns its rows. A row that does not have the types of `T` is an error.
+    /// Executes a query and returns its rows. It is an error if a row does not have the types of `T`.
     pub fn rows<T: FromRow>(
         &mut self,
         prepared: &Prepared,

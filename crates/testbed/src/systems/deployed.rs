@@ -1,4 +1,4 @@
-//! A system that runs on this machine.
+//! A system on this machine: started from settings, and asked, limited, verified and ended by experiments.
 
 use std::fs;
 use std::time::Duration;
@@ -9,14 +9,15 @@ use crate::node::{Node, StartMode};
 use crate::settings::Settings;
 use crate::verify::{TableSum, compare_nodes};
 
-/// A system that runs. Dropping it kills its servers.
+/// A running system. Dropping it kills its servers.
 pub struct Deployed<'a> {
     system: &'a dyn System,
     cluster: Cluster,
 }
 
 impl<'a> Deployed<'a> {
-    /// Starts `system` in the directory of `settings`, with as many nodes as they name and the system can have.
+    /// Starts `system` in the directory of `settings`, with the number of nodes in them, or as many as the system can
+    /// have.
     pub fn start(
         system: &'a dyn System,
         durability: Durability,
@@ -24,7 +25,7 @@ impl<'a> Deployed<'a> {
     ) -> Result<Self, DeployError> {
         settings.server = system.server();
         settings.nodes = system.nodes(settings.nodes);
-        // What the caller asks of the servers wins over what the system does.
+        // The caller's arguments come last and win over the system's own.
         let arguments = std::mem::take(&mut settings.mariadbd_args);
         system.configure(durability, &mut settings);
         settings.mariadbd_args.extend(arguments);
@@ -39,12 +40,12 @@ impl<'a> Deployed<'a> {
         Ok(Self { system, cluster })
     }
 
-    /// What runs.
+    /// The system.
     pub fn system(&self) -> &'a dyn System {
         self.system
     }
 
-    /// Its servers.
+    /// Its servers, as a cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
@@ -54,12 +55,12 @@ impl<'a> Deployed<'a> {
         Ok(self.cluster.limit_cpu(processors, period)?)
     }
 
-    /// A node that takes writes in every system.
+    /// The first node, which accepts writes in every system.
     pub fn first(&self) -> &Node {
         self.cluster.node(0)
     }
 
-    /// The nodes that take writes.
+    /// The nodes that accept writes.
     pub fn writers(&self) -> &[Node] {
         let nodes = self.cluster.nodes();
         match writers(self.system.name()) {
@@ -68,7 +69,7 @@ impl<'a> Deployed<'a> {
         }
     }
 
-    /// Kills node `i`, starts it again, and waits until it takes part as before.
+    /// Kills node `i`, starts it again, and waits until the node takes part as before.
     pub fn restart(&mut self, i: usize) -> Result<(), DeployError> {
         self.cluster.kill_node(i)?;
         self.cluster.start_node(i)?;
@@ -80,8 +81,8 @@ impl<'a> Deployed<'a> {
         self.system.settle(&mut self.cluster)
     }
 
-    /// Waits until all nodes have all commits; then they must hold the same rows in `databases`, and the system must have
-    /// done what its name says. The load must have stopped.
+    /// Waits until all nodes have all commits. Fails if they do not hold the same rows in `databases`, or if the system
+    /// did not replicate as its name says. The load must have stopped.
     pub fn verify(&mut self, databases: &[&str]) -> Result<Vec<TableSum>, DeployError> {
         self.system.settle(&mut self.cluster)?;
         let tables = compare_nodes(&self.cluster, databases)?;
@@ -96,7 +97,7 @@ impl<'a> Deployed<'a> {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Kills its servers and removes their data.
+    /// Kills the servers and removes their data.
     pub fn end(mut self) -> Result<(), DeployError> {
         self.cluster.kill()?;
         Ok(self.cluster.delete()?)

@@ -1,4 +1,4 @@
-//! What can go wrong with a system: it is not there, or it does not do what it should.
+//! Errors of systems: a system is missing, or does not work as it should.
 
 use super::NAMES;
 use crate::cluster_error::ClusterError;
@@ -6,27 +6,27 @@ use crate::packages::PackageError;
 use crate::sql::SqlError;
 use crate::verify::VerifyError;
 
-/// A `--systems` entry that names no system at hand.
+/// The error for an entry of `--systems` that names no available system.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SystemError {
     /// A program or library is missing.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// Not a name that we know.
+    /// The name is unknown.
     #[error("unknown system {name:?}; give some of {known}, or NAME=PROVIDER_PATH", name = .0, known = NAMES.join(", "))]
     Unknown(String),
-    /// Not a provider that we know.
+    /// The name stands for no known provider.
     #[error("unknown system {0:?}; give trireme, galera, plain or NAME=PROVIDER_PATH")]
     NoProvider(String),
-    /// We know it, but its server is not here; a command of this repository gets it.
+    /// The system is known, but its server is missing; a command of this repository gets it.
     #[error("{name} is not set up here: {source}")]
     OnRequest {
         /// Its name.
         name: String,
-        /// What is missing.
+        /// The missing package.
         source: PackageError,
     },
-    /// We know it, but cannot set it up.
+    /// The system is known, but cannot be set up.
     #[error(
         "{name} is in none of this machine's package sources, so it cannot be set up; leave it out of --systems"
     )]
@@ -37,16 +37,16 @@ pub enum SystemError {
 }
 
 impl SystemError {
-    /// Whether others are measured without the system, and a row of the report says why.
+    /// Whether the other systems are measured without it, with a row in the report that says why.
     pub fn leaves_a_row(&self) -> bool {
         matches!(self, Self::OnRequest { .. } | Self::CannotBeHad { .. })
     }
 }
 
-/// Why a system does not run, or may not count.
+/// The reason why a system does not run, or its run does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
-    /// Its servers made trouble.
+    /// An operation on its servers failed.
     #[error(transparent)]
     Cluster(Box<ClusterError>),
     /// A statement failed.
@@ -65,17 +65,17 @@ pub enum DeployError {
     Replica {
         /// The node's name.
         node: String,
-        /// What it says.
+        /// The replica's own reason.
         reason: String,
     },
-    /// Commits were not replicated in the way that the system stands for.
+    /// Commits were not replicated in the way that the system promises.
     #[error(
         "{node}: {commits} commits were acknowledged without a replica; the run does not count"
     )]
     FellBack {
         /// The node's name.
         node: String,
-        /// How many.
+        /// The number of these commits.
         commits: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Galera 4 as the distribution packages it.
+//! Galera 4, as the distribution packages it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) struct Galera {
 }
 
 impl Galera {
-    /// The distribution's.
+    /// The library of the distribution.
     pub fn installed() -> Result<Self, SystemError> {
         let library = packages::provider(Some(Path::new(GALERA_PROVIDER)))?;
         Ok(Self { library })

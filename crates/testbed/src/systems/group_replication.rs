@@ -1,8 +1,8 @@
 //! MySQL with Group Replication, multi-primary or single-primary.
 //!
-//! Settings follow MySQL's manual: GTIDs, rows in the binary log, the default consistency, the first node bootstraps the group,
-//! the others take what they lack from a member's binary log (all begin with the same data, so no clone is needed). The
-//! group's messages are not encrypted, as those of the other systems.
+//! The settings follow MySQL's manual: GTIDs, rows in the binary log, the default consistency. The first node
+//! bootstraps the group. The others take missing commits from a member's binary log; all nodes begin with the same
+//! data, so they need no clone. The group's messages are not encrypted, as in the other systems.
 
 use std::time::{Duration, Instant};
 
@@ -14,15 +14,15 @@ use crate::settings::Settings;
 use crate::sql::Row;
 use crate::verify::CATCH_UP;
 
-/// The node that bootstraps the group; the primary where there is a single one.
+/// The node that bootstraps the group. With a single primary, it is the primary.
 const FIRST: usize = 0;
 
-/// Time for all members to be online.
+/// The time for all members to come online.
 const CONNECT: Duration = Duration::from_secs(60);
 
 /// MySQL with Group Replication.
 pub(super) struct GroupReplication {
-    /// Which nodes take writes.
+    /// The nodes that accept writes.
     pub writers: Writers,
 }
 
@@ -57,7 +57,7 @@ impl System for GroupReplication {
                 "--replica-parallel-workers=4",
                 "--disabled-storage-engines=MyISAM,BLACKHOLE,FEDERATED,ARCHIVE,MEMORY",
                 "--plugin-load-add=group_replication.so",
-                // Any uuid; the ports keep groups apart.
+                // Any UUID will do, because the ports keep groups apart.
                 "--group-replication-group-name=1f0e7c4a-7d2b-4b56-9a53-6c61625f6772",
                 "--group-replication-start-on-boot=OFF",
                 "--group-replication-ssl-mode=DISABLED",
@@ -91,7 +91,7 @@ impl System for GroupReplication {
         let node = cluster.node(i);
         let other = cluster.nodes().iter().find(|other| other.name != node.name);
         if let Some(other) = other {
-            // A group takes no process while it still counts a former one of the same address.
+            // A group accepts no process as long as it counts an earlier process of the same address.
             let began = Instant::now();
             while role(&members(other)?, node).is_some() {
                 if began.elapsed() > CONNECT {
@@ -113,7 +113,7 @@ impl System for GroupReplication {
                 let query = "SELECT @@global.gtid_executed";
                 executed.push(connection(node)?.value(query).map_err(failed(node))?);
             }
-            // Each node has its own commits from the beginning, so equal sets hold the commits of all.
+            // Each node's set has had the node's own commits from the beginning, so equal sets hold the commits of all.
             let Some(behind) = executed.windows(2).position(|pair| pair[0] != pair[1]) else {
                 return Ok(());
             };
@@ -125,7 +125,7 @@ impl System for GroupReplication {
         }
     }
 
-    /// Every node sees all nodes online, and as primaries those that take writes.
+    /// Fails unless every node sees all nodes online, and the writers as primaries.
     fn check(&self, cluster: &Cluster) -> Result<(), DeployError> {
         for node in cluster.nodes() {
             let members = members(node)?;
@@ -159,7 +159,7 @@ impl GroupReplication {
     }
 }
 
-/// Brings a node that has just started into the group.
+/// Lets a node that has just started join the group.
 fn join(cluster: &Cluster, i: usize, bootstraps: bool) -> Result<(), DeployError> {
     let node = cluster.node(i);
     let seeds: Vec<String> = cluster.nodes().iter().map(address).collect();
@@ -170,14 +170,14 @@ fn join(cluster: &Cluster, i: usize, bootstraps: bool) -> Result<(), DeployError
     Ok(())
 }
 
-/// The members that a node sees: SQL port, state and role.
+/// The members in a node's view: SQL port, state and role.
 fn members(node: &Node) -> Result<Vec<Row>, DeployError> {
     let query = "SELECT member_port, CONCAT(member_state, ' ', member_role) \
                  FROM performance_schema.replication_group_members";
     connection(node)?.query(query).map_err(failed(node))
 }
 
-/// State and role of `node` among members; `None` if it is none.
+/// The state and role of `node` among the members; None if it is not a member.
 fn role(members: &[Row], node: &Node) -> Option<String> {
     let port = node.ports.mysql.to_string();
     members.iter().find_map(|row| match row.as_slice() {
@@ -186,7 +186,7 @@ fn role(members: &[Row], node: &Node) -> Option<String> {
     })
 }
 
-/// The statements that bring a node into the group.
+/// The statements by which a node joins the group.
 fn join_statements(node: &Node, seeds: &str, bootstraps: bool) -> Vec<String> {
     let bootstrap = |value| format!("SET GLOBAL group_replication_bootstrap_group={value}");
     let mut statements = vec![
@@ -208,7 +208,7 @@ fn join_statements(node: &Node, seeds: &str, bootstraps: bool) -> Vec<String> {
     statements
 }
 
-/// Where the others reach a node's group communication.
+/// The address of a node's group communication.
 fn address(node: &Node) -> String {
     format!("{}:{}", node.ports.host, node.ports.group)
 }

@@ -1,7 +1,7 @@
 //! The systems that can be measured, each in a file of its own behind the trait [`System`].
 //!
-//! A system says how its servers are configured, joined, settled and checked; [`Deployed`] is one that runs. Each is set up
-//! as its own documentation advises, and [`Durability`] asks the same of all of them.
+//! A system configures, joins, settles and checks its servers; [`Deployed`] is a running one. Each is set up as its own
+//! documentation advises, and [`Durability`] demands the same of all of them.
 
 mod deployed;
 mod error;
@@ -30,7 +30,7 @@ use crate::settings::Settings;
 use crate::sql::{Sql, SqlError};
 use crate::verify::CATCH_UP;
 
-/// When a commit is on stable storage.
+/// The moment when a commit is on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Some time after it is acknowledged, on every node.
@@ -41,29 +41,29 @@ pub enum Durability {
     Full,
 }
 
-/// Which nodes of a system take writes.
+/// The nodes of a system that accept writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writers {
     /// Every node.
     All,
-    /// The first node alone.
+    /// Only the first node.
     First,
 }
 
-/// A way to keep the same rows on several servers, or a single server.
+/// A method to keep the same rows on several servers, or a single server.
 pub trait System {
-    /// Its name in options and reports.
+    /// The name in options and reports.
     fn name(&self) -> &str;
 
-    /// One sentence for reports: how commits travel, and which advice its settings follow.
+    /// One sentence for reports: the way of commits, and the advice that its settings follow.
     fn about(&self) -> &'static str;
 
-    /// The server program below it.
+    /// The server program of the system.
     fn server(&self) -> Server {
         Server::MariaDb
     }
 
-    /// How many servers it has when `wanted` are asked for.
+    /// The number of servers that it has if `wanted` are requested.
     fn nodes(&self, wanted: usize) -> usize {
         wanted
     }
@@ -71,12 +71,12 @@ pub trait System {
     /// Adds what the system needs to the settings of its servers.
     fn configure(&self, durability: Durability, settings: &mut Settings);
 
-    /// Joins servers that have just started, unless they have done so by themselves.
+    /// Joins servers that have just started, if they do not join by themselves.
     fn connect(&self, _cluster: &mut Cluster) -> Result<(), DeployError> {
         Ok(())
     }
 
-    /// Has node `i`, which was started again, take part as before, unless it does so by itself.
+    /// Lets the restarted node `i` take part as before, if it does not do so by itself.
     fn rejoin(&self, _cluster: &Cluster, _i: usize) -> Result<(), DeployError> {
         Ok(())
     }
@@ -87,7 +87,7 @@ pub trait System {
         Ok(())
     }
 
-    /// Fails if the system has not done since its start what its name says.
+    /// Fails if the system has not replicated since its start in the way that its name promises.
     fn check(&self, _cluster: &Cluster) -> Result<(), DeployError> {
         Ok(())
     }
@@ -105,7 +105,7 @@ pub const NAMES: [&str; 8] = [
     "group-replication-single",
 ];
 
-/// The system without replication that has the same server as `system`.
+/// The system without replication on the same server program as `system`.
 pub fn plain_of(system: &str) -> &'static str {
     match system {
         "plain-mysql" | "group-replication" | "group-replication-single" => "plain-mysql",
@@ -113,7 +113,7 @@ pub fn plain_of(system: &str) -> &'static str {
     }
 }
 
-/// Which nodes of the system called `name` take writes.
+/// The nodes of the system `name` that accept writes.
 pub fn writers(name: &str) -> Writers {
     match name {
         "plain" | "plain-mysql" | "semisync" | "group-replication-single" => Writers::First,
@@ -121,19 +121,19 @@ pub fn writers(name: &str) -> Writers {
     }
 }
 
-/// Whether the system called `name` runs under Galera, from the distribution or by a path.
+/// Whether the system `name` runs under Galera, either the distribution's or one named by its path.
 pub fn is_galera(name: &str) -> bool {
     let path = name.split_once('=').map(|(_, path)| Path::new(path));
     path.map_or(name == "galera", packages::is_galera)
 }
 
-/// Whether the servers of the system called `name` take the settings of wsrep, and all of them take writes.
+/// Whether the servers of the system `name` have wsrep's settings, and all of them accept writes.
 pub fn has_wsrep(name: &str) -> bool {
     matches!(name, "galera" | "trireme" | "trireme-encrypted") || name.contains('=')
 }
 
-/// Whether the system called `name` has a setting by which other nodes flush a commit before it is acknowledged. Where it has
-/// none, [`Durability::Full`] is [`Durability::Origin`] once more. A provider named by its path keeps its defaults.
+/// Whether the system `name` has a setting that makes other nodes flush a commit before it is acknowledged. Without
+/// one, [`Durability::Full`] means the same as [`Durability::Origin`]. A provider named by its path keeps its defaults.
 pub fn flushes_everywhere(name: &str) -> bool {
     let has_none = matches!(
         name,
@@ -142,8 +142,8 @@ pub fn flushes_everywhere(name: &str) -> bool {
     !has_none && !name.contains('=')
 }
 
-/// The system called `name`, or the one under a provider if it is `NAME=PROVIDER_PATH`; Trireme's provider is `provider`, or
-/// the library beside this program. Fails when one of its parts is not installed.
+/// Returns the system `name`; `NAME=PROVIDER_PATH` is the one under that provider. Trireme's provider is `provider`, or
+/// the library beside this program. Fails if a part of the system is not installed.
 pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, SystemError> {
     let system: Box<dyn System> = match name {
         "plain" => Box::new(plain::Plain(Server::MariaDb)),
@@ -177,7 +177,7 @@ pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, Syst
     }
 }
 
-/// The settings of InnoDB that `durability` asks of every system.
+/// The settings of InnoDB for `durability`, the same in every system.
 fn innodb(durability: Durability) -> &'static str {
     match durability {
         Durability::Lazy => "--innodb-flush-log-at-trx-commit=0",
@@ -196,7 +196,7 @@ fn connection(node: &Node) -> Result<Sql, DeployError> {
         .map_err(|error| DeployError::Cluster(Box::new(error.into())))
 }
 
-/// Names the node whose statement failed.
+/// Makes the error of a statement on this node.
 fn failed(node: &Node) -> impl Fn(SqlError) -> DeployError + '_ {
     |source| DeployError::Sql {
         node: node.name.clone(),
@@ -204,7 +204,7 @@ fn failed(node: &Node) -> impl Fn(SqlError) -> DeployError + '_ {
     }
 }
 
-/// One turn of a loop that waits for servers.
+/// The pause in a loop that waits for servers.
 fn pause() -> Result<(), DeployError> {
     interrupt::sleep(Duration::from_millis(50))
         .map_err(|interrupted| DeployError::Cluster(Box::new(interrupted.into())))

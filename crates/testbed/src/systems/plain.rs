@@ -1,4 +1,4 @@
-//! One server without replication: the reference. Beside MySQL with replication stands a MySQL without.
+//! One server without replication: the reference. MySQL with replication is compared with MySQL without.
 
 use super::{Durability, System, add, innodb};
 use crate::server::Server;

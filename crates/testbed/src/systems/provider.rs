@@ -27,7 +27,7 @@ impl Provider {
 }
 
 impl System for Provider {
-    /// The whole text, so that a report says which library it was.
+    /// The whole text, so that a report shows the path of the library.
     fn name(&self) -> &str {
         &self.name
     }

@@ -1,9 +1,10 @@
-//! Semi-synchronous replication, built into MariaDB: one source, and replicas one of which acknowledges each commit.
+//! Semi-synchronous replication, as built into MariaDB: one source, and replicas. One of the replicas acknowledges each
+//! commit.
 //!
-//! Settings follow MariaDB's documentation: `AFTER_SYNC` loses nothing that anybody has seen, GTIDs, parallel appliers on
-//! the replicas, `sync_binlog` where the source shall flush, and `sync_relay_log`, which flushes every event of a commit,
-//! where the replica shall too. The timeout is so large that
-//! the source never goes on without a replica; [`System::check`] fails if it has nevertheless.
+//! The settings follow MariaDB's documentation. `AFTER_SYNC` loses nothing that any client has seen; there are GTIDs
+//! and parallel appliers on the replicas. Where the source must flush, `sync_binlog` is set; where the replica must
+//! flush, too, `sync_relay_log`, which flushes every event of a commit. The timeout is so long that the source never
+//! continues without a replica; [`System::check`] fails if it did.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,10 @@ use crate::node::Node;
 use crate::settings::Settings;
 use crate::verify::CATCH_UP;
 
-/// The node that takes writes.
+/// The node that accepts writes.
 const SOURCE: usize = 0;
 
-/// Time for the replicas to connect.
+/// The time for the replicas to connect.
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// One source with replicas.
@@ -85,7 +86,7 @@ impl System for SemiSync {
                 pause()?;
             }
         }
-        // Only now: without a replica the source would wait for its timeout.
+        // This comes last: without a replica the source would wait for its timeout.
         let node = cluster.node(SOURCE);
         let mut sql = connection(node)?;
         sql.exec("SET GLOBAL rpl_semi_sync_master_enabled=ON")

@@ -1,4 +1,4 @@
-//! Trireme, with plaintext between its nodes or encrypted.
+//! Trireme, with plaintext or encryption between its nodes.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use super::{Durability, System, SystemError, add, innodb};
 use crate::packages;
 use crate::settings::Settings;
 
-/// Of no use to anybody but servers on this machine, which end with the experiment.
+/// The shared secret of an experiment: it protects only servers on this machine, which end with the experiment.
 const SECRET: &str = "the secret of an experiment, which nobody need guess";
 
 /// Trireme.
@@ -19,7 +19,7 @@ pub(super) struct Trireme {
 }
 
 impl Trireme {
-    /// Under the library `provider`, or the one beside this program.
+    /// Trireme under the library `provider`, or under the one beside this program.
     pub fn with(provider: Option<&Path>, is_encrypted: bool) -> Result<Self, SystemError> {
         let library = packages::provider(provider)?;
         Ok(Self {
@@ -60,13 +60,14 @@ impl System for Trireme {
             false => String::new(),
             true => encryption(&settings.dir),
         };
-        // What the settings hold already comes later, and wins.
+        // The options in the settings come last, so that they win.
         settings.provider_options = format!("{durable};{encrypted}{}", settings.provider_options);
         add(settings, &[innodb(durability)]);
     }
 }
 
-/// Options with a secret in the directory of the cluster. One that cannot be written the servers name when they start.
+/// Writes a secret into the cluster's directory and returns the options for it. If the write fails, the servers report
+/// the file when they start.
 fn encryption(dir: &Path) -> String {
     let file = dir.join("secret");
     let mut options = fs::OpenOptions::new();

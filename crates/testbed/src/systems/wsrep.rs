@@ -1,22 +1,22 @@
-//! A server under a certain wsrep provider, or under none: what crash trials and `trireme bench provider` compare.
+//! A server under a given wsrep provider, or under none: crash trials and `trireme bench provider` compare these.
 
 use std::path::{Path, PathBuf};
 
 use super::SystemError;
 use crate::packages::{self, GALERA_PROVIDER};
 
-/// A server under a certain wsrep provider, or under none.
+/// A server under a given wsrep provider, or under none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wsrep {
-    /// Its name in the report.
+    /// The name in the report.
     pub name: String,
-    /// Its provider; `None` for a plain server.
+    /// The provider; `None` for a plain server.
     pub provider: Option<PathBuf>,
 }
 
 impl Wsrep {
-    /// Reads `trireme` (whose provider is `trireme_provider`, or the library beside this program), `galera`, `plain` or
-    /// `NAME=PATH`.
+    /// Reads `trireme`, `galera`, `plain` or `NAME=PATH`. The provider of `trireme` is `trireme_provider`, or the
+    /// library beside this program.
     pub fn parse(text: &str, trireme_provider: Option<&Path>) -> Result<Self, SystemError> {
         let (name, provider) = match text.split_once('=') {
             Some((name, path)) if !name.is_empty() => {
@@ -36,7 +36,7 @@ impl Wsrep {
         })
     }
 
-    /// Whether its provider is Galera.
+    /// Whether the provider is Galera.
     pub fn is_galera(&self) -> bool {
         self.provider.as_deref().is_some_and(packages::is_galera)
     }
