@@ -1,20 +1,20 @@
-//! Mistakes planted on purpose: a check that does not find them checks nothing.
+//! Mistakes that tests plant on purpose: a check that does not find its mistake checks nothing.
 //!
-//! One line at the place of the mistake asks [`planted`]; without the feature `planted` that is
-//! constantly false and leaves nothing in the program. A new mutant is one file here that tells what is
-//! wrong and what comes of it, one line in the list below, and such a line in the code: or several, if
-//! a second guard makes up for the first.
+//! A line in the code, at the place of the mistake, asks [`planted`]. Without the feature `planted` this is
+//! constantly false and leaves nothing in the program. A new mutant needs one file here with the mistake and its
+//! consequence, one line in the list below, and such a line in the code; several lines, if a second guard makes up
+//! for the first.
 
 #![forbid(unsafe_code)]
 
-/// The check that finds a mistake of which the simulator knows nothing: `cargo test -p PACKAGE --test TARGET NAME`.
+/// The check that finds a mistake outside of the simulator: `cargo test -p PACKAGE --test TARGET NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The crate.
     pub package: &'static str,
-    /// Its integration test.
+    /// The integration test of the crate.
     pub target: &'static str,
-    /// The test in it; empty: one of all.
+    /// The name of a test in it; empty: one of all its tests.
     pub name: &'static str,
 }
 
@@ -38,12 +38,12 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// Those in what the simulator runs, with what is wrong in each.
+            /// The mistakes in the code that the simulator runs, each with its description.
             pub const ALL: &[(Mutant, &str)] = &[
                 $($((Mutant::$name, $list::$file::MISTAKE),)*)*
             ];
 
-            /// Those in what it does not run, with what is wrong in each, and what finds it.
+            /// The mistakes in other code, each with its description and the check that finds it.
             pub const OUTSIDE: &[(Mutant, &str, Check)] = &[
                 $($((
                     Mutant::$outer_name,

@@ -1,4 +1,4 @@
-//! A machine's own clock: never back, but off, drifting, and jumping ahead.
+//! A machine's own clock: it never goes back, but has an offset, drifts, and may jump ahead.
 
 use crate::seen::TimeUs;
 
@@ -18,19 +18,19 @@ impl Clock {
         }
     }
 
-    /// What it shows.
+    /// The clock's reading at this time of the world.
     pub fn now_ms(&self, world_us: TimeUs) -> u64 {
         let gained = world_us as i64 * self.drift_ppm / 1_000_000;
         (self.offset_us + world_us).saturating_add_signed(gained) / 1000
     }
 
-    /// The first time in the world, up to a millisecond, at which it shows `ms`.
+    /// The first time of the world, up to a millisecond, at which the clock shows `ms`.
     pub fn world_us(&self, ms: u64) -> TimeUs {
         let shown = (ms * 1000).saturating_sub(self.offset_us);
         (shown as i64 * 1_000_000 / (1_000_000 + self.drift_ppm)) as u64 + 1
     }
 
-    /// It jumps ahead.
+    /// Lets the clock jump ahead.
     pub fn jump(&mut self, us: u64) {
         self.offset_us += us;
     }

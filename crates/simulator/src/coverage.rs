@@ -1,4 +1,4 @@
-//! What a run has come upon: a run in which nothing happens shows nothing.
+//! Counts the events of a run: a run without events proves nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,11 @@ macro_rules! counters {
             $(#[doc = $name] pub $field: u64,)*
             /// Faults by kind.
             pub faults: BTreeMap<&'static str, u64>,
-            /// Of what deployed nodes come upon in large clusters only ([`RARE`]): in how many schedules it was reached.
+            /// For each of [`RARE`]: the number of schedules that reached it.
             pub reached: BTreeMap<&'static str, u64>,
-            /// Schedules.
+            /// Number of schedules.
             pub schedules: u64,
-            /// How many of them saw a view change under load.
+            /// Number of schedules with a view change under load.
             pub loaded_schedules: u64,
         }
 
@@ -88,11 +88,11 @@ counters! {
     deceived: "servers that a lie has ended",
 }
 
-/// Something that is reached seldom: its name, and its count.
+/// A rare event: its name, and its count in a run.
 pub type Rare = (&'static str, fn(&Coverage) -> u64);
 
-/// What deployed nodes come upon in large clusters, or on some disks only: [`crate::scale`] and the profiles see to it that
-/// ordinary schedules do, too.
+/// Events that deployed nodes meet in large clusters or on some disks only. [`crate::scale`] and the profiles make
+/// ordinary schedules reach them.
 pub const RARE: &[Rare] = &[
     ("flush apart", |c| c.flushes),
     ("flush by the reactor", |c| c.own_flushes),
@@ -110,12 +110,12 @@ pub const RARE: &[Rare] = &[
 ];
 
 impl Coverage {
-    /// A fault took place.
+    /// Counts a fault.
     pub fn fault(&mut self, kind: &'static str) {
         *self.faults.entry(kind).or_default() += 1;
     }
 
-    /// What a process has counted, at its end.
+    /// Adds the counters of a process, at its end.
     pub fn process(&mut self, group: trireme_group::Counters) {
         self.truncations += group.truncations;
         self.leaderships += group.leaderships_taken;

@@ -1,5 +1,5 @@
-//! Digests of runs: for each channel out of a node a hash over all that left through it. Of equal behaviour digests are
-//! equal, in whatever order different channels were served; recorded in a file, they are compared later.
+//! Digests of runs: for each channel out of a node a hash over everything that left through it. Equal behaviour gives
+//! equal digests, whatever the order between different channels. A file keeps digests for a later comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::sketch::Sketch;
 /// A way out of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Channel {
-    /// To this process.
+    /// To this process of another node.
     Peer(Incarnation),
     /// Into the log and the files beside it.
     Log,
@@ -24,12 +24,12 @@ pub enum Channel {
     Host,
 }
 
-/// What has left through a channel.
+/// The output through one channel so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Passed {
     count: u64,
     hash: u64,
-    /// The hash after 1, 2, 4, ... items, and when that was: it tells roughly where a difference begins.
+    /// The hash after 1, 2, 4, ... items, with the time. The marks show roughly where a difference begins.
     marks: Vec<(u64, TimeUs)>,
 }
 
@@ -38,7 +38,7 @@ struct Passed {
 pub struct Digest(BTreeMap<(NodeId, Channel), Passed>);
 
 impl Digest {
-    /// Something leaves a node.
+    /// Adds one item that leaves a node.
     pub fn add(&mut self, at_us: TimeUs, node: NodeId, channel: Channel, what: Sketch) {
         let passed = self.0.entry((node, channel)).or_default();
         passed.count += 1;
@@ -48,7 +48,7 @@ impl Digest {
         }
     }
 
-    /// One line for each channel.
+    /// The digest as text, one line for each channel.
     fn lines(&self) -> String {
         let mut text = String::new();
         for ((node, channel), passed) in &self.0 {
@@ -69,14 +69,14 @@ impl Digest {
     }
 }
 
-/// Digests of many schedules, on their way to a file or compared with it.
+/// Digests of many schedules, to be written to a file or compared with it.
 pub struct Digests {
     file: PathBuf,
     schedules: Mutex<BTreeMap<String, String>>,
 }
 
 impl Digests {
-    /// What is in the file is what is expected; if there is none, it is written.
+    /// Compares with the file if it exists, else writes it.
     pub fn new(file: &Path) -> Digests {
         Digests {
             file: file.to_owned(),
@@ -84,14 +84,14 @@ impl Digests {
         }
     }
 
-    /// A schedule has been run.
+    /// Takes the digest of a schedule that has been run.
     pub fn take(&self, schedule: String, digest: &Digest) {
         let mut schedules = self.schedules.lock().unwrap_or_else(|e| e.into_inner());
         schedules.insert(schedule, digest.lines());
     }
 
-    /// Writes the file, or compares with it and prints the first difference; true if there is none. Err: the file cannot be
-    /// read or written.
+    /// Writes the file, or compares with it and prints the first difference. Returns true if there is no difference.
+    /// Err: the file cannot be read or written.
     pub fn end(self) -> Result<bool, String> {
         let schedules = self
             .schedules
@@ -131,7 +131,7 @@ impl Digests {
     }
 }
 
-/// Schedules and their lines.
+/// Splits the text of a file into schedules and their lines.
 fn parse(text: &str) -> BTreeMap<&str, String> {
     let mut schedules: BTreeMap<&str, String> = BTreeMap::new();
     let mut name = "";
@@ -151,7 +151,7 @@ fn parse(text: &str) -> BTreeMap<&str, String> {
     schedules
 }
 
-/// In words, of the channel that differs first in time.
+/// Describes the channel whose difference is the earliest in time.
 fn first_difference(expected: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
@@ -175,7 +175,7 @@ fn first_difference(expected: &str, found: &str) -> Option<String> {
     Some(first.1)
 }
 
-/// When the marks of the two differ first, and that in words.
+/// The time of the first different mark, and its description.
 fn where_it_begins(name: &str, then: &[String], now: &[String]) -> (TimeUs, String) {
     let marks = |words: &[String]| words.get(2..).unwrap_or_default().to_vec();
     let (marks_then, marks_now) = (marks(then), marks(now));

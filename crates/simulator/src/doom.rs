@@ -1,8 +1,8 @@
-//! A process that dies in the middle of what it does: what it has done stays, the rest is never done.
+//! Kills a process in the middle of an input: its steps so far stay, the others are never done.
 //!
-//! Whatever outlives the process counts as a step: each change on its disk, each promise and saved state, each frame that leaves.
-//! When its last step is done, the next one unwinds to the world. What is dropped on the way changes nothing any more: a
-//! process that is killed does not tidy up.
+//! A step is an effect that outlives the process: each change on its disk, each promise and saved state, each frame
+//! that leaves. After the last allowed step, the next one unwinds to the world. Drops during the unwinding change
+//! nothing: a killed process does not tidy up.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,16 +15,16 @@ use trireme_log::{Disk, DiskFile, MemoryDisk};
 
 use crate::mark::MemoryMark;
 
-/// It does not die.
+/// No limit: the process does not die.
 const NEVER: u64 = u64::MAX;
 
-/// What unwinds.
+/// The payload of the unwinding.
 struct Dies;
 
 #[derive(Debug)]
 struct State {
     steps_left: AtomicU64,
-    /// Somebody catches what unwinds.
+    /// True while [`Doom::within`] catches the unwinding.
     is_caught: AtomicBool,
     is_dead: AtomicBool,
 }
@@ -44,27 +44,27 @@ impl Default for Doom {
 }
 
 impl Doom {
-    /// It does so many steps yet.
+    /// Lets the process do so many more steps, then die.
     pub fn seal(&self, steps: u64) {
         self.0.steps_left.store(steps, Relaxed);
     }
 
-    /// It does not die of this any more.
+    /// Removes the limit of [`Doom::seal`].
     pub fn spare(&self) {
         self.seal(NEVER);
     }
 
-    /// It is dead: nothing that it is yet asked to do has an effect.
+    /// Marks the process as dead: its later steps have no effect.
     pub fn kill(&self) {
         self.0.is_dead.store(true, Relaxed);
     }
 
-    /// It has died.
+    /// True if the process is dead.
     pub fn is_dead(&self) -> bool {
         self.0.is_dead.load(Relaxed)
     }
 
-    /// Lets it do this; None: it has died within.
+    /// Runs `act` in the process; None if the process died in it.
     pub fn within<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
         if self.0.steps_left.load(Relaxed) == NEVER {
             return Some(act());
@@ -79,7 +79,7 @@ impl Doom {
         }
     }
 
-    /// A step outside of [`Doom::within`]; false if it is not done, because the process has died.
+    /// A step outside of [`Doom::within`]; false if the process is dead, so that the step is not done.
     pub fn does_step(&self) -> bool {
         let state = &self.0;
         let left = state.steps_left.load(Relaxed);
@@ -91,7 +91,8 @@ impl Doom {
         !self.is_dead()
     }
 
-    /// A step; false: it is not to have any effect. Does not return if the process dies instead.
+    /// A step; false if the process is dead, so that the step must have no effect. Within [`Doom::within`] it unwinds
+    /// if the process dies here.
     pub fn step(&self) -> bool {
         if self.is_dead() {
             return false;
@@ -105,9 +106,9 @@ impl Doom {
 
 /// A disk on which each change is a step.
 pub struct DoomedDisk {
-    /// What is on it.
+    /// The disk itself.
     pub disk: MemoryDisk,
-    /// Whose process it is.
+    /// The fate of the process that uses the disk.
     pub doom: Doom,
 }
 
@@ -195,11 +196,11 @@ impl DiskFile for DoomedFile {
     }
 }
 
-/// A mark of which each change is a step.
+/// A mark on which each change is a step.
 pub struct DoomedMark {
-    /// What is stored.
+    /// The mark itself.
     pub mark: MemoryMark,
-    /// Whose process it is.
+    /// The fate of the process that uses the mark.
     pub doom: Doom,
 }
 

@@ -1,4 +1,4 @@
-//! A plan with less in it: what `shrink` finds, and `replay` takes.
+//! A schedule with parts left out: `shrink` finds it, and `replay` takes it.
 
 use clap::Args;
 
@@ -6,39 +6,39 @@ use crate::plan::Plan;
 use crate::profiles;
 use crate::seen::TimeUs;
 
-/// Which schedule, and what is left out of it.
+/// A schedule, and the parts that are left out.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edit {
     /// The seed.
     pub seed: u64,
-    /// The profile; without, the one whose turn it is in `run` without --profile.
+    /// The profile; without it, the profile that `run` without --profile takes for this seed
     #[arg(long)]
     pub profile: Option<String>,
-    /// Only these of the plan's faults, by number from 0.
+    /// Keep only these of the plan's faults, by number from 0
     #[arg(long, value_delimiter = ',')]
     pub faults: Option<Vec<usize>>,
-    /// No faults at all.
+    /// Leave out all faults
     #[arg(long)]
     pub no_faults: bool,
-    /// Faults end at this time.
+    /// End the faults at this time
     #[arg(long)]
     pub calm_ms: Option<u64>,
-    /// At most so many clients on each node.
+    /// Maximum number of clients on each node
     #[arg(long)]
     pub clients: Option<usize>,
-    /// No DDL, nobody who administrates.
+    /// Leave out DDL and the administrators
     #[arg(long)]
     pub plain_load: bool,
-    /// Nothing is measured, and leadership stays until it is missed: as schedules were before it moved.
+    /// Measure no round trips; leadership moves only after a failure, as in older schedules
     #[arg(long = "office-stays")]
     pub leadership_stays: bool,
-    /// With the constants that are shipped: as schedules were before they were scaled down.
+    /// Use the shipped constants, as in older schedules, not scaled-down ones
     #[arg(long)]
     pub as_shipped: bool,
-    /// No server wants a script before an IST: as schedules were before some did.
+    /// No server wants a script before an IST, as in older schedules
     #[arg(long)]
     pub ist_alone: bool,
-    /// One stream of random numbers for all links: as schedules were before each had its own.
+    /// Use one stream of random numbers for all links, as in older schedules
     #[arg(long)]
     pub shared_jitter: bool,
 }
@@ -53,7 +53,7 @@ impl Edit {
         }
     }
 
-    /// The plan. Err: there is no such profile.
+    /// The plan of this edit. Err: there is no such profile.
     pub fn plan(&self) -> Result<Plan, String> {
         let profile = match &self.profile {
             Some(name) => profiles::named(name).ok_or_else(|| {
@@ -93,7 +93,7 @@ impl Edit {
         Ok(plan)
     }
 
-    /// The arguments that make it.
+    /// The command-line arguments that make this edit.
     pub fn arguments(&self) -> String {
         let mut words = vec![self.seed.to_string()];
         let mut option = |name: &str, value: Option<String>| {

@@ -1,120 +1,120 @@
-//! What can go wrong.
+//! The faults that a plan can hold.
 
 use std::fmt;
 
 use crate::seen::{NodeId, TimeUs};
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing passes from one set of nodes to the other, and back if `both`. Connections break when
-    /// it ends if `reset`.
+    /// Nothing passes from one set of nodes to the other; with `both` nothing passes back either. With `reset`,
+    /// connections break when the cut ends.
     Cut {
-        /// These.
+        /// The nodes that cannot send.
         from: Vec<NodeId>,
-        /// Those.
+        /// The nodes that cannot receive.
         to: Vec<NodeId>,
-        /// And back.
+        /// The cut is in both directions.
         both: bool,
-        /// Connections do not survive it.
+        /// Connections break when the cut ends.
         reset: bool,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// A connection breaks; what is on its way is lost.
+    /// A connection breaks; frames under way are lost.
     Reset {
         /// One end.
         a: NodeId,
         /// The other.
         b: NodeId,
     },
-    /// A full queue: what is sent meanwhile is dropped without the connection breaking.
+    /// A full queue: frames sent meanwhile are dropped, but the connection stays.
     Overflow {
-        /// From here.
+        /// The sender.
         from: NodeId,
-        /// To there.
+        /// The receiver.
         to: NodeId,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
     /// Frames arrive twice, the second time later.
     Duplicate {
-        /// From here.
+        /// The sender.
         from: NodeId,
-        /// To there.
+        /// The receiver.
         to: NodeId,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// Everything from and to a node takes longer.
+    /// All frames from and to a node take longer.
     Delay {
         /// The node.
         node: NodeId,
-        /// By this much.
+        /// The extra delay.
         by_us: u64,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// SIGSTOP, SIGCONT.
+    /// SIGSTOP, then SIGCONT.
     Pause {
         /// The node.
         node: NodeId,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// The disk's flushes, and the processor, take many times as long.
+    /// Flushes and the processor take many times as long.
     Slow {
         /// The node.
         node: NodeId,
-        /// So many times.
+        /// The factor.
         factor: u64,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
     /// Appliers take many times as long: locks, missing indexes, a busy disk under the database.
     SlowAppliers {
         /// The node.
         node: NodeId,
-        /// So many times.
+        /// The factor.
         factor: u64,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// kill -9, or the machine loses power, and a new process later.
+    /// kill -9, or a power loss; a new process starts later.
     Crash {
         /// The node.
         node: NodeId,
-        /// Power loss: what was not flushed may be gone.
+        /// The machine loses power: unflushed writes may be lost.
         power_loss: bool,
-        /// When it runs again.
+        /// Time until a process runs again.
         for_us: TimeUs,
     },
-    /// The donor of a state transfer, or its joiner, is killed with -9 at the next transfer that starts.
+    /// kill -9 of the donor or the joiner of the next state transfer that starts.
     CrashInTransfer {
-        /// The donor, else the joiner.
+        /// Kill the donor, else the joiner.
         donor: bool,
-        /// When it runs again.
+        /// Time until a process runs again.
         for_us: TimeUs,
     },
-    /// A graceful stop, and a new process later.
+    /// A graceful stop; a new process starts later.
     Leave {
         /// The node.
         node: NodeId,
-        /// When it runs again.
+        /// Time until a process runs again.
         for_us: TimeUs,
     },
     /// `SET GLOBAL wsrep_cluster_address`: the node leaves and comes back, in the same process.
     Reconnect {
         /// The node.
         node: NodeId,
-        /// When it connects again.
+        /// Time until it connects again.
         for_us: TimeUs,
     },
-    /// `gmcast.isolate`: the node's connections break and none is made.
+    /// `gmcast.isolate`: the node's connections break, and it makes no new ones.
     Isolate {
         /// The node.
         node: NodeId,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
     /// `pc.weight`.
@@ -128,10 +128,10 @@ pub enum Fault {
     ClockJump {
         /// The node.
         node: NodeId,
-        /// By so much.
+        /// The length of the jump.
         by_us: u64,
     },
-    /// `pc.bootstrap` on a node, wherever it stands.
+    /// `pc.bootstrap` on a node, whatever its component state.
     Override {
         /// The node.
         node: NodeId,
@@ -141,97 +141,97 @@ pub enum Fault {
         /// The node.
         node: NodeId,
     },
-    /// `pc.ignore_sb` or `pc.ignore_quorum` is set on a node, for as long as its connection lasts, at most.
+    /// `pc.ignore_sb` or `pc.ignore_quorum` is set on a node, at most as long as its connection lasts.
     Ignore {
         /// The node.
         node: NodeId,
-        /// `pc.ignore_quorum`.
+        /// `pc.ignore_quorum`, else `pc.ignore_sb`.
         quorum: bool,
-        /// How long.
+        /// The duration.
         for_us: TimeUs,
     },
-    /// An operator empties a data directory and starts the node with `--wsrep-new-cluster`, while the others
-    /// go on; sees the mistake, and does it again without.
+    /// An operator empties a data directory and starts the node with `--wsrep-new-cluster`, while the others go on.
+    /// Later the operator sees the mistake and starts it without.
     Astray {
         /// The node.
         node: NodeId,
-        /// When the mistake is seen.
+        /// Time until the operator sees the mistake.
         for_us: TimeUs,
     },
-    /// The node's disk takes no more for a while: a write fails in the middle, and the node leaves the cluster.
+    /// The node's disk is full for a while: a write fails in the middle, and the node leaves the cluster.
     FullDisk {
         /// The node.
         node: NodeId,
-        /// It takes so many bytes still.
+        /// Number of bytes that still fit.
         room_bytes: u64,
-        /// When there is room again.
+        /// Time until there is room again.
         for_us: TimeUs,
     },
-    /// Flushes of the node's log fail for a while, and what they should have flushed is partly gone.
+    /// Flushes of the node's log fail for a while, and a part of the unflushed writes is lost.
     FlushFails {
         /// The node.
         node: NodeId,
-        /// When the disk works again.
+        /// Time until the disk works again.
         for_us: TimeUs,
     },
-    /// The volume of the node's log and promises takes nothing for a while, and is mounted again within one boot of the machine:
-    /// what was not flushed is partly gone.
+    /// The volume of the node's log and promises fails all writes for a while. Then it is mounted again within one
+    /// boot of the machine, with a part of the unflushed writes lost.
     DeviceFails {
         /// The node.
         node: NodeId,
-        /// When it is mounted again.
+        /// Time until the volume is mounted again.
         for_us: TimeUs,
     },
     /// The node's state file and its promises cannot be written for a while.
     NotesFail {
         /// The node.
         node: NodeId,
-        /// Nor can its log be flushed.
+        /// Flushes of the log fail, too.
         log: bool,
-        /// When they can again.
+        /// Time until the files can be written again.
         for_us: TimeUs,
     },
-    /// Flushes of the node's log and promises do not end for a while.
+    /// Flushes of the node's log and promises hang for a while.
     FlushHangs {
         /// The node.
         node: NodeId,
-        /// When they end.
+        /// Time until the flushes end.
         for_us: TimeUs,
     },
     /// About every second read of the node's log fails for a while.
     ReadFails {
         /// The node.
         node: NodeId,
-        /// When the disk works again.
+        /// Time until the disk works again.
         for_us: TimeUs,
     },
-    /// kill -9; bits of the log are found flipped by the next process.
+    /// kill -9; the next process finds flipped bits in the log.
     Rot {
         /// The node.
         node: NodeId,
-        /// So many.
+        /// Number of flipped bits.
         bits: u64,
-        /// When it runs again.
+        /// Time until a process runs again.
         for_us: TimeUs,
     },
-    /// All processes die at once; an operator then bootstraps the node whose database is furthest.
+    /// All processes die at once; an operator then bootstraps the node with the most advanced database.
     Blackout {
         /// The machines lose power.
         power_loss: bool,
-        /// When the first one runs again.
+        /// Time until the first process runs again.
         for_us: TimeUs,
     },
-    /// The same of all that have a database: arbitrators go on.
+    /// A blackout of all nodes with a database; arbitrators go on.
     Outage {
         /// The machines lose power.
         power_loss: bool,
-        /// When the first one runs again.
+        /// Time until the first process runs again.
         for_us: TimeUs,
     },
 }
 
 impl Fault {
-    /// One word, for counting.
+    /// The name of the kind, for counting.
     pub fn kind(&self) -> &'static str {
         match self {
             Fault::Cut { both: true, .. } => "partition",
@@ -270,7 +270,7 @@ impl Fault {
         }
     }
 
-    /// How long it lasts; 0 if it has no end of its own.
+    /// The duration of the fault; 0 if it has no end of its own.
     pub fn lasts_us(&self) -> TimeUs {
         match *self {
             Fault::Cut { for_us, .. }

@@ -1,37 +1,37 @@
-//! Kinds of faults, and how one of each is made up.
+//! Kinds of faults, and how a random fault of each kind is made.
 
 use crate::fault::Fault;
 use crate::random::Random;
 use crate::seen::TimeUs;
 
-/// Which fault it is; [`Fault`] has the particulars.
+/// The kind of a fault; [`Fault`] has the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Two halves that cannot talk.
+    /// Two parts that cannot talk.
     Partition,
-    /// One direction only.
+    /// A cut in one direction only.
     OneWay,
-    /// Cut and healed again and again.
+    /// A cut that comes and goes.
     Flapping,
-    /// One connection.
+    /// One connection breaks.
     Reset,
     /// A full queue.
     Overflow,
     /// Frames that arrive twice.
     Duplicate,
-    /// Slow lines.
+    /// Slow links.
     Delay,
     /// SIGSTOP.
     Pause,
     /// A slow machine.
     Slow,
-    /// Locks, missing indexes.
+    /// Slow appliers: locks, missing indexes.
     SlowAppliers,
     /// kill -9.
     Crash,
     /// Power loss.
     PowerLoss,
-    /// In the middle of a state transfer.
+    /// kill -9 in the middle of a state transfer.
     CrashInTransfer,
     /// A graceful stop.
     Leave,
@@ -49,27 +49,27 @@ pub enum Kind {
     Override,
     /// `pc.bootstrap` in a part that is cut off, while the rest goes on.
     Beside,
-    /// `pc.ignore_sb` on a node that is about to be cut off.
+    /// `pc.ignore_sb` on a node that is then cut off.
     IgnoreSplitBrain,
-    /// `pc.ignore_quorum` likewise.
+    /// `pc.ignore_quorum` on a node that is then cut off.
     IgnoreQuorum,
-    /// A minority that an operator makes primary, after the others have gone on without it.
+    /// An operator makes a minority primary after the others have gone on without it.
     Fork,
     /// `--wsrep-new-cluster` on an empty data directory, by mistake.
     Astray,
-    /// Everybody dies.
+    /// All processes die.
     Blackout,
-    /// Everybody with a database dies.
+    /// All processes with a database die.
     Outage,
     /// The log cannot be written.
     FullDisk,
     /// The log cannot be flushed.
     FlushFails,
-    /// The volume takes nothing, and loses what was not flushed.
+    /// The volume fails all writes and loses unflushed ones.
     DeviceFails,
     /// State file and promises cannot be written.
     NotesFail,
-    /// Flushes do not end.
+    /// Flushes hang.
     FlushHangs,
     /// The log cannot be read.
     ReadFails,
@@ -80,7 +80,7 @@ pub enum Kind {
 use Kind::*;
 
 impl Kind {
-    /// One of this kind.
+    /// Makes a random fault of this kind.
     pub(crate) fn fault(self, size: usize, random: &mut Random) -> Fault {
         let node = random.below(size);
         let other = (node + 1 + random.below(size.max(2) - 1)) % size;
@@ -199,7 +199,7 @@ fn cut(size: usize, node: usize, both: bool, for_us: TimeUs, random: &mut Random
     }
 }
 
-/// A part that holds the mistaken node is cut off, for long enough that the mistake has an effect.
+/// Cuts off a part that holds the mistaken node, for long enough that the mistake has an effect.
 pub(crate) fn mistake(
     mistake: Fault,
     size: usize,
@@ -223,7 +223,7 @@ pub(crate) fn mistake(
             };
             faults.push((begin, ignore));
         }
-        // As soon as it is not primary, and only then.
+        // Several attempts: the override takes effect once the node is non-primary, and only then.
         beside => {
             for _ in 0..3 {
                 let at = begin + random.within(cut_us / 3..=cut_us);
@@ -233,8 +233,8 @@ pub(crate) fn mistake(
     }
 }
 
-/// A minority is cut off; the others go on, then lose each other. An operator makes a node of the
-/// minority primary, maybe after the others have found their way into it.
+/// Cuts off a minority; the others go on, then lose each other. An operator makes a node of the minority primary,
+/// maybe after some of the others have connected to it.
 pub(crate) fn fork(
     size: usize,
     calm_us: TimeUs,
@@ -258,11 +258,11 @@ pub(crate) fn fork(
     let reset = random.percent(50);
     faults.push((begin, cut(minority, majority, whole_us, reset)));
     let lost = begin + alone_us;
-    // All of them, or just so that none has a majority.
+    // Either all of them, or just enough that no part has a majority.
     faults.push((lost, cut(majority, majority, lost_us, random.percent(50))));
     let node = random.pick(minority);
     for _ in 0..4 {
-        // As soon as nobody is primary any more, and only then.
+        // Several attempts: the override takes effect once no node is primary, and only then.
         let at = lost + random.within(lost_us / 3..=lost_us);
         faults.push((at, Fault::Override { node }));
     }

@@ -1,5 +1,5 @@
-//! A cluster that is founded without choosing a node (`pc.bootstrap_expect`): who lists whom, and when an
-//! operator changes his mind.
+//! A cluster that is founded without a chosen node (`pc.bootstrap_expect`): the address lists of the nodes, and an
+//! operator who changes them.
 
 use crate::fault::Fault;
 use crate::plan::Plan;
@@ -7,24 +7,24 @@ use crate::profile::Profile;
 use crate::random::Random;
 use crate::seen::{NodeId, TimeUs};
 
-/// The founding is over, one way or the other, by about then.
+/// The founding has ended, in one way or another, by about this time.
 const FOUNDING_US: TimeUs = 4_000_000;
 
-/// What the nodes' configurations say.
+/// The configurations of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Founding {
     /// `pc.bootstrap_expect`.
     pub nodes: usize,
-    /// `wsrep_cluster_address`, for processes that start before the change ...
+    /// `wsrep_cluster_address` of processes that start before the change ...
     pub first: Vec<NodeId>,
-    /// ... and for later ones: maybe with another node in the place of one.
+    /// ... and of later ones; one node may be replaced by another.
     pub then: Vec<NodeId>,
-    /// When the operator changes it.
+    /// Time of the change.
     pub changed_us: TimeUs,
 }
 
 impl Founding {
-    /// What a process lists that starts now.
+    /// The list of a process that starts now.
     pub fn list(&self, now_us: TimeUs) -> &[NodeId] {
         match now_us < self.changed_us {
             true => &self.first,
@@ -34,7 +34,7 @@ impl Founding {
 }
 
 impl Plan {
-    /// Nobody is told to bootstrap; there is trouble while the nodes find each other.
+    /// Makes a plan in which no node is told to bootstrap, with faults while the nodes find each other.
     pub(crate) fn found_together(&mut self, profile: &Profile, random: &mut Random) {
         let size = self.nodes.len();
         let nodes = random.shuffled(size);
@@ -57,7 +57,7 @@ impl Plan {
         self.recovers = true;
         for node in &mut self.nodes {
             node.start_us = random.within(0..=FOUNDING_US / 3);
-            // The only database there is, in doubt for want of its end, waits for an operator (rule 13).
+            // In-doubt DDL would leave the only database waiting for an operator (rule 13).
             node.server.load.ddl_per_mille = 0;
         }
         for _ in 0..random.within(0..=7) {

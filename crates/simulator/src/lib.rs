@@ -1,8 +1,8 @@
 //! Whole clusters of real nodes on simulated time, network and disks, with faults.
 //!
-//! A seed and a profile make a [`plan::Plan`]; a [`world::World`] plays it: the real engine of every
-//! node (group, replicator, certification, log) with a small server in memory above it; the
-//! [`invariants`] see everything that happens. The same seed gives the same run, bit by bit.
+//! A seed and a profile make a [`plan::Plan`], and a [`world::World`] plays it. Each node is the real engine (group,
+//! replicator, certification, log) below a small server in memory. The [`invariants`] see every event. The same seed
+//! gives the same run, bit by bit.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A node: what survives its processes, and the process that may run on it.
+//! A node: the state that survives its processes, and the process that may run on it.
 
 use std::collections::VecDeque;
 
@@ -16,85 +16,85 @@ use crate::server::{Cargo, Datadir, Server, ThreadId};
 
 /// A machine with one data directory.
 pub struct Machine {
-    /// Identity of the data directory (rule 14).
+    /// The replica id of the data directory (rule 14).
     pub replica: ReplicaId,
-    /// Kept on disk, flushed (rule 4).
+    /// The promised term, flushed to disk (rule 4).
     pub promised: Ballot,
-    /// Id of the log that it acknowledges with; kept likewise.
+    /// The id of the log that it acknowledges with, flushed to disk.
     pub last_log: Uuid,
-    /// grastate.dat.
+    /// The contents of grastate.dat.
     pub saved: SavedState,
-    /// Where the log lies.
+    /// The disk of the log.
     pub disk: MemoryDisk,
-    /// How far the log reached, outside its volume.
+    /// The mark outside the log's volume: how far the log reached.
     pub mark: MemoryMark,
-    /// What is known of its log while no process runs.
+    /// The state of its log while no process runs.
     pub left: Left,
-    /// How often the machine lost power.
+    /// Number of power losses of the machine.
     pub boots: u64,
-    /// The database; with the server while a process runs.
+    /// The database; None while a process runs, because the server has it then.
     pub datadir: Option<Datadir>,
     /// The machine's clock.
     pub clock: Clock,
-    /// `pc.weight` of its next process.
+    /// `pc.weight` of the next process.
     pub weight: u8,
-    /// The one that runs.
+    /// The process that runs.
     pub process: Option<Box<Process>>,
-    /// Names in the group: one for each connection of each process.
+    /// The incarnations so far: one for each connection of each process.
     pub incarnations: Vec<Incarnation>,
-    /// The next one founds a cluster.
+    /// The next process founds a cluster.
     pub bootstrap: bool,
-    /// Who is at the addresses of its process's list, if a cluster is founded without choosing a node.
+    /// The nodes in the address list of its process, if a cluster is founded without a chosen node.
     pub listed: Vec<NodeId>,
-    /// It has been told to found a history of its own, by mistake.
+    /// An operator has told it by mistake to found its own history.
     pub astray: bool,
-    /// When one that has ended is to be followed by another.
+    /// Time at which a new process starts after one that has ended.
     pub back_us: TimeUs,
-    /// How many faults isolate it now.
+    /// Number of faults that isolate it now.
     pub isolated: u32,
-    /// Everything takes so many times as long.
+    /// Factor by which everything takes longer.
     pub slow: u64,
     /// The fate of its process.
     pub doom: Doom,
-    /// Its process is about to die within what it does.
+    /// Set if its process is about to die in the middle of an input.
     pub dying: Option<Dying>,
-    /// What is wrong with its disk makes it forget what it has acknowledged, soon.
+    /// A fault of its disk will soon make it forget acknowledged entries.
     pub doomed: bool,
-    /// Its operator sets `wsrep_cluster_address` again after a failure of its disk, and does not restart it.
+    /// After a failure of its disk, the operator sets `wsrep_cluster_address` again and does not restart it.
     pub is_reconnected: bool,
-    /// Its process has files open that take nothing any more: their volume was mounted again.
+    /// Its process has open files that fail all writes: their volume was mounted again.
     pub detached: bool,
-    /// Flushes that have begun before end then at the earliest.
+    /// Flushes that begin before this time do not end before it.
     pub hangs_until_us: TimeUs,
     /// `pc.ignore_sb` or `pc.ignore_quorum` was set.
     pub ignores: bool,
-    /// No promise can be kept now.
+    /// Writing a promise fails now.
     pub votes_fail: bool,
-    /// Was synced since the last fault.
+    /// True if it was synced since the last fault.
     pub was_synced: bool,
 }
 
-/// How a process is about to die.
+/// The way in which a process is about to die.
 #[derive(Clone, Copy, Debug)]
 pub struct Dying {
     /// The machine loses power.
     pub power_loss: bool,
-    /// What it has acknowledged dies with it.
+    /// Its acknowledged entries are lost with it.
     pub forgets: bool,
 }
 
-/// What an ended process has left of its log.
+/// The log that an ended process has left.
 #[derive(Clone, Debug, Default)]
 pub struct Left {
-    /// Nothing that this replica ever acknowledged is missing.
+    /// The log holds everything that this replica ever acknowledged.
     pub intact: bool,
-    /// Committed, as far as it knew.
+    /// The commit point, as the process knew it.
     pub commit: Position,
-    /// In the past of the branch that it was on.
+    /// The ids of the forced views in the past of its branch.
     pub overrides: Vec<Uuid>,
 }
 
-/// What happens to one process.
+/// An input of one process.
 #[derive(Debug)]
 pub enum Input {
     /// A frame came in.
@@ -103,39 +103,39 @@ pub enum Input {
     LinkUp(NodeId, ConnectionId),
     /// A connection is down.
     LinkDown(NodeId, ConnectionId),
-    /// An event that needs no more than to be handed on.
+    /// An event that is only handed to the group.
     Group(Box<trireme_group::Event>),
-    /// A thread of the server goes on, if it still is to at this time.
+    /// A thread of the server goes on, if it is still planned for this time.
     Step(ThreadId, TimeUs),
-    /// What the joiner waits for is here, or will never be.
+    /// The joiner's script has ended: with the state, or with nothing.
     ScriptEnded(Option<Cargo>),
-    /// The donor's part is done, which this thread has waited for.
+    /// The donor's script has ended, for which this thread has waited; true if it succeeded.
     DonationEnded(ThreadId, bool),
     /// disconnect() is called.
     Leave,
-    /// The flusher is done with a flush.
+    /// The flusher has finished a flush.
     Flushed(Job<FlushJob>),
     /// The reactor does the flush that it has put off.
     OwnFlush,
-    /// The stager is done with a piece of a large payload.
+    /// The stager has finished a piece of a large payload.
     Staged(Job<StageJob>),
 }
 
-/// A job on the disk that takes its time: what it does takes effect when it begins, or when it ends. Between the two, power
-/// may be lost, and more be written.
+/// A job on the disk that takes time. It takes effect either when it begins or when it ends. Meanwhile the machine
+/// may lose power, and the process may write more.
 #[derive(Debug)]
 pub enum Job<J: Run> {
-    /// To be run when it ends.
+    /// The job runs when its time is over.
     Due(J),
-    /// It ran when it began.
+    /// The job ran when it began.
     Done(J::Done),
 }
 
-/// What a thread of the provider runs without the node's lock.
+/// A job that a thread of the provider runs without the node's lock.
 pub trait Run: Sized {
-    /// What the engine is told.
+    /// The result, for the engine.
     type Done;
-    /// Does it.
+    /// Runs the job.
     fn run_now(self) -> Self::Done;
 }
 
@@ -156,7 +156,7 @@ impl Run for StageJob {
 }
 
 impl<J: Run> Job<J> {
-    /// One that begins now.
+    /// Begins a job now; with `at_once` it takes effect now.
     pub fn begin(job: J, at_once: bool) -> Job<J> {
         match at_once {
             true => Job::Done(job.run_now()),
@@ -164,7 +164,7 @@ impl<J: Run> Job<J> {
         }
     }
 
-    /// It ends now.
+    /// Ends the job and returns its result.
     pub fn end(self) -> J::Done {
         match self {
             Job::Due(job) => job.run_now(),
@@ -173,48 +173,48 @@ impl<J: Run> Job<J> {
     }
 }
 
-/// How far a process has come.
+/// The state of a process, as the world has seen it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// connect() has returned.
     pub admitted: bool,
-    /// The node has left and told its server so.
+    /// The node has left and has told its server.
     pub closed: bool,
-    /// It cannot go on, and why.
+    /// Why it cannot go on, if so.
     pub fatal: Option<String>,
-    /// The cluster will not have it, and why.
+    /// Why the cluster refuses it, if so.
     pub refused: Option<String>,
-    /// Number (from 1) of the node that its log last told an operator to make primary, without those who are missing.
+    /// Number (from 1) of the node that its log last told an operator to make primary without the missing ones.
     pub advised: Option<usize>,
-    /// Its log told last that others are primary without an override of its own, and how to join them.
+    /// Its log said last that others are primary without its forced view, and how to join them.
     pub excluded: bool,
-    /// It lets the cluster go on with the best that these have; not seen yet.
+    /// The nodes with which it reforms the cluster from the best log; the world has not looked at them yet.
     pub reforms_with: Vec<Incarnation>,
-    /// It can keep nothing any more, and why.
+    /// Why it can write nothing any more, if so.
     pub failed: Option<String>,
-    /// What it says that its log holds, in which ballot, with what is about to leave it ...
+    /// The position up to which it acknowledges its log, with the term, in frames that are about to leave ...
     pub acknowledged: Option<(Ballot, Position)>,
-    /// ... and has said.
+    /// ... and in frames that have left.
     pub has_acknowledged: (Ballot, Position),
-    /// Flushes of its log that are due.
+    /// Flushes of its log that the flusher has to do.
     pub flushes: Vec<FlushJob>,
-    /// One that the reactor is to do itself, once what has come in already shares it.
+    /// A flush that the reactor does itself, so that inputs already here share it.
     pub own_flush: Option<FlushJob>,
-    /// The reactor has had the node last, not a thread of the server.
+    /// The last to hold the node was the reactor, not a thread of the server.
     pub in_reactor: bool,
     /// Pieces of large payloads that it has begun to write.
     pub stages: Vec<StageJob>,
-    /// Its history, once it is known.
+    /// Its cluster UUID, once it is known.
     pub history: Uuid,
-    /// Something was appended.
+    /// It has appended to its log.
     pub appended: bool,
-    /// Everything has waited for the disk: a ballot was promised, a configuration appended.
+    /// It has waited for the disk: it promised a term or appended a configuration.
     pub waited: bool,
-    /// Something else came out.
+    /// It has done something else with an effect outside.
     pub acted: bool,
-    /// Incremental transfers that it has received.
+    /// Number of ISTs that it has received.
     pub ists: u64,
-    /// Its database was found to be beyond a fork, so often.
+    /// Number of times that its database was found to be beyond a fork point.
     pub forks: u64,
 }
 
@@ -222,79 +222,79 @@ pub struct Progress {
 pub struct Process {
     /// Number of its connection to the group: 1, 2, .. on its data directory.
     pub start: u64,
-    /// Number of its first one: it has left and come back since, if they differ.
+    /// Number of its first connection. If it differs from `start`, the process has left and come back.
     pub first_start: u64,
     /// Its name in the group.
     pub incarnation: Incarnation,
     /// Group, replicator and log.
     pub engine: Engine,
-    /// The server above.
+    /// The server above the engine.
     pub server: Server,
-    /// See there.
+    /// The state of the process, as the world has seen it.
     pub progress: Progress,
-    /// What has happened while it was at work, or paused.
+    /// Inputs that came while it was at work or paused.
     pub inbox: VecDeque<Input>,
-    /// It will look into the inbox.
+    /// It is planned to look into the inbox.
     pub reacting: bool,
-    /// At work, or paused, until then.
+    /// It is at work or paused until this time.
     pub free_us: TimeUs,
-    /// When a tick is planned.
+    /// Time of the next tick.
     pub tick_us: TimeUs,
-    /// When each thread of the server goes on; 0: not planned.
+    /// Time at which each thread of the server goes on; 0: not planned.
     pub steps_us: Vec<TimeUs>,
-    /// disconnect() was called then.
+    /// Time at which disconnect() was called.
     pub leaving_us: Option<TimeUs>,
-    /// It goes on without a connection after that, and connects again.
+    /// After disconnect() it stays without a connection and connects again.
     pub returns: bool,
-    /// Its disk has failed: it is without a connection until an operator has seen to it.
+    /// Its disk has failed: it has no connection until an operator repairs it.
     pub cut_off: bool,
-    /// Flushes of its disk that had failed before it connected.
+    /// Number of failed flushes of its disk before it connected.
     pub failed_syncs_before: u64,
-    /// Committed, as far as it knows.
+    /// The commit point, as far as the process knows.
     pub commit: Position,
-    /// The group's standing as it was seen last.
+    /// The group's component state at the last look.
     pub standing: Standing,
-    /// It was left out of flow control when it was looked at last.
+    /// True if it was left out of flow control at the last look.
     pub left_out: bool,
-    /// Since when one member alone has kept its clients waiting.
+    /// The time since which a single member has made its clients wait.
     pub held_up_us: Option<TimeUs>,
-    /// Holds its vote, by its own delivered configuration.
+    /// True if it has a vote by its own delivered configuration.
     pub voter: bool,
-    /// Nothing that this replica ever acknowledged is missing.
+    /// True if its log holds everything that this replica ever acknowledged.
     pub intact: bool,
-    /// Configurations in its log, committed or not, with their positions.
+    /// The configurations in its log, committed or pending, with their positions.
     pub configurations: Vec<(Position, Configuration)>,
-    /// Position of the control state that was shown last.
+    /// Position of the control state at the last report to the invariants.
     pub control_shown: Position,
-    /// What the connection's log has come upon, as far as it was counted.
+    /// The connection's counters, as far as the coverage has them.
     pub counted: Counters,
 }
 
 impl Machine {
-    /// Soon it will have forgotten what it has acknowledged.
+    /// True if it will soon have forgotten acknowledged entries.
     pub fn will_forget(&self) -> bool {
         self.doomed || self.dying.is_some_and(|dying| dying.forgets)
     }
 
-    /// How often processes have connected.
+    /// Number of connections that its processes have made.
     pub fn starts(&self) -> u64 {
         self.incarnations.len() as u64
     }
 
-    /// The name in the group in the connection with this number.
+    /// The incarnation of the connection with this number.
     pub fn incarnation(&self, start: u64) -> Incarnation {
         self.incarnations[start as usize - 1]
     }
 
-    /// The process in the connection with this number, if it still is.
+    /// The process, if it is still in the connection with this number.
     pub fn running(&mut self, start: u64) -> Option<&mut Process> {
         self.process
             .as_deref_mut()
             .filter(|process| process.start == start)
     }
 
-    /// The process that was in the connection with this number, if it still lives: what happens within
-    /// the server goes on whatever becomes of the connection.
+    /// The process that had the connection with this number, if it still lives: the server goes on even when the
+    /// connection is gone.
     pub fn alive(&mut self, start: u64) -> Option<&mut Process> {
         self.process
             .as_deref_mut()
@@ -303,7 +303,7 @@ impl Machine {
 }
 
 impl Process {
-    /// The connection is gone, and the server lives.
+    /// Clears the state of the connection: it is gone, and the server lives.
     pub fn loses_connection(&mut self) {
         self.inbox.retain(|input| !input.is_of_connection());
         self.tick_us = TimeUs::MAX;
@@ -314,7 +314,7 @@ impl Process {
 }
 
 impl Input {
-    /// Concerns the connection, not only the process.
+    /// True if the input is for the connection, not only for the process.
     pub fn is_of_connection(&self) -> bool {
         match self {
             Input::Frame(..)
@@ -329,7 +329,7 @@ impl Input {
         }
     }
 
-    /// The connection's own thread takes it in, not one of the server's, nor the flusher.
+    /// True if the reactor takes the input, not a thread of the server or the flusher.
     pub fn is_for_reactor(&self) -> bool {
         match self {
             Input::Frame(..)

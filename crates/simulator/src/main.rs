@@ -12,7 +12,7 @@ use simulator::edit::Edit;
 use simulator::sweep::Sweep;
 use simulator::{directed, regressions, replay, shrink};
 
-/// Whole clusters of real nodes on simulated time, network and disks, with faults.
+/// Simulate clusters of real nodes with faults, on simulated time, network and disks
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -21,81 +21,81 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs many schedules; fails if something is violated.
+    /// Run many schedules; fail if an invariant is violated
     Run {
-        /// These, e.g. 0..1000.
+        /// The seeds, e.g. 0..1000
         #[arg(long, value_parser = seeds)]
         seeds: Range<u64>,
-        /// Of this profile only; else all take turns.
+        /// Run only this profile; without it all profiles take turns
         #[arg(long)]
         profile: Option<String>,
-        /// Goes on after a violation.
+        /// Go on after a violation
         #[arg(long)]
         keep_going: bool,
-        /// On so many threads.
+        /// Number of threads
         #[arg(long, default_value_t = 1)]
         jobs: usize,
-        /// Compares what leaves each core with the digests in this file; if there is none, writes it.
+        /// Compare everything that leaves each core with the digests in this file; write the file if there is none
         #[arg(long)]
         digest: Option<PathBuf>,
     },
-    /// Tells one schedule as a story.
+    /// Print the story of one schedule
     Replay {
         #[command(flatten)]
         edit: Edit,
-        /// Everyday business too: entries, transactions.
+        /// Print everyday events, too: entries, transactions
         #[arg(long)]
         all: bool,
     },
-    /// Plays schedules written by hand, as a story if it is one; fails if something is violated or a
-    /// situation is not reached.
+    /// Play schedules written by hand, and print the story of a single one; fail if an invariant is violated or a
+    /// situation is not reached
     Directed {
-        /// Only this one.
+        /// Play only this schedule
         name: Option<String>,
-        /// With this seed; without a name, with all seeds below it.
+        /// The seed; without a name, play all seeds below this number
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Everyday business too: entries, transactions.
+        /// Print everyday events, too: entries, transactions
         #[arg(long)]
         all: bool,
-        /// As in `run`; without a name.
+        /// As in `run`; only without a name
         #[arg(long)]
         digest: Option<PathBuf>,
-        /// With this mistake planted.
+        /// Plant this mistake
         #[cfg(feature = "mutants")]
         #[arg(long)]
         mutant: Option<String>,
     },
-    /// Finds the least of a schedule that violates the same.
+    /// Find the smallest part of a schedule with the same violation
     Shrink {
         #[command(flatten)]
         edit: Edit,
     },
-    /// Plants mistakes and reports in how many schedules each is found.
+    /// Plant mistakes and report how many schedules it takes to find each
     #[cfg(feature = "mutants")]
     Mutants {
-        /// Only this one.
+        /// Plant only this mistake
         name: Option<String>,
-        /// Gives up after so many random schedules ...
+        /// Give up after so many random schedules ...
         #[arg(long, default_value_t = 20_000)]
         limit: u64,
-        /// ... and after so many if a directed one has caught it already.
+        /// ... or after so many if a directed schedule has caught the mistake already
         #[arg(long, default_value_t = 500)]
         limit_caught: u64,
-        /// Random schedules of this profile only.
+        /// Play random schedules of this profile only
         #[arg(long)]
         profile: Option<String>,
-        /// On so many threads.
+        /// Number of threads
         #[arg(long, default_value_t = 1)]
         jobs: usize,
     },
-    /// Runs the schedules that once found a mistake (regressions.txt).
+    /// Run the schedules that once found a mistake (regressions.txt)
     Regressions {
-        /// As in `run`.
+        /// As in `run`
         #[arg(long)]
         digest: Option<PathBuf>,
     },
-    /// Lists the profiles.
+    /// List the profiles
     Profiles,
 }
 
@@ -107,7 +107,7 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
     parsed.ok_or_else(|| format!("'{text}' is not like 0..1000"))
 }
 
-/// Runs schedules; true if all went well, and their digests are those in the file.
+/// Runs schedules; true if nothing was violated and the digests equal those in the file.
 fn compared(
     file: Option<PathBuf>,
     run: impl FnOnce(Option<&Digests>) -> Result<bool, String>,

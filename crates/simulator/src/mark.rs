@@ -1,4 +1,4 @@
-//! A machine's memory, in which marks outlive processes, and not the machine's boot.
+//! Marks in a machine's memory: they outlive a process, but not a boot of the machine.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ impl MemoryMark {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The machine loses power.
+    /// Removes the mark: the machine loses power.
     pub fn lose_power(&self) {
         *self.locked() = None;
     }

@@ -1,6 +1,6 @@
-//! Does the simulator find what is wrong? Each mistake of the list is planted in every node, and
-//! schedules are played until something is violated: first those written by hand for it
-//! (`directed`), with one seed after the other, then random ones of all profiles in turn.
+//! Does the simulator find mistakes? Each mistake of the list is planted in every node, then schedules are played
+//! until an invariant is violated. The schedules written by hand for the mistake (`directed`) come first, with one
+//! seed after the other; then random schedules of all profiles, in turn.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -16,43 +16,43 @@ use crate::profiles;
 use crate::run::{self, Violation};
 use crate::watch::Watch;
 
-/// A directed schedule is played with so many seeds at most.
+/// Maximum number of seeds for a directed schedule.
 const DIRECTED_SEEDS: u64 = 100;
 
-/// What to hunt, and for how long.
+/// The mistakes to hunt, and the limits of the hunt.
 pub struct Hunt {
-    /// Only this one.
+    /// Hunt only this mistake.
     pub name: Option<String>,
-    /// Gives up after so many random schedules.
+    /// Give up after so many random schedules.
     pub limit: u64,
-    /// And after so many if directed ones have caught it already.
+    /// Give up after so many random schedules if a directed one has caught the mistake.
     pub limit_caught: u64,
-    /// Random schedules of this profile only.
+    /// Play random schedules of this profile only.
     pub profile: Option<String>,
-    /// On so many threads.
+    /// Number of threads.
     pub jobs: usize,
 }
 
-/// When a mutant was caught.
+/// How a mistake was caught.
 pub struct Caught {
-    /// After so many schedules.
+    /// Number of schedules that it took.
     pub schedules: u64,
-    /// By the last one's name, if it is a directed one.
+    /// The name of the last schedule, if it is a directed one.
     pub directed: Option<&'static str>,
-    /// What was violated.
+    /// The violation of the last schedule.
     pub violation: Violation,
 }
 
-/// What a hunt came to.
+/// The result of a hunt.
 struct Found {
     mutant: Mutant,
     directed: Option<Caught>,
     random: Option<Caught>,
-    /// How many random schedules there were.
+    /// Number of random schedules played.
     tried: u64,
 }
 
-/// Plants the mistake with this name in all that this thread runs from here on. Err: there is none.
+/// Plants the mistake with this name on this thread, from now on. Err: there is no such mistake.
 pub fn plant(name: Option<&str>) -> Result<(), String> {
     if let Some(name) = name {
         set(Some(named(name)?.0));
@@ -60,14 +60,14 @@ pub fn plant(name: Option<&str>) -> Result<(), String> {
     Ok(())
 }
 
-/// The mutant with this name, and what is wrong. Err: there is none.
+/// The mutant with this name, and its description. Err: there is none.
 fn named(name: &str) -> Result<(Mutant, &'static str), String> {
     let mut all = Mutant::ALL.iter();
     let found = all.find(|(mutant, _)| format!("{mutant:?}") == name);
     found.copied().ok_or_else(|| format!("no mutant '{name}'"))
 }
 
-/// Plays a schedule with the mistake. One that is violated without it, too, does not count.
+/// Plays a schedule with the mistake. A violation does not count if the schedule has one without the mistake, too.
 fn play(mutant: Mutant, schedule: impl Fn() -> Option<Violation>) -> Option<Violation> {
     set(Some(mutant));
     let violation = schedule();
@@ -75,7 +75,7 @@ fn play(mutant: Mutant, schedule: impl Fn() -> Option<Violation>) -> Option<Viol
     violation.filter(|_| schedule().is_none())
 }
 
-/// By the directed schedules that are there for it.
+/// Hunts with the directed schedules that are written for the mistake.
 fn hunt_directed(mutant: Mutant) -> Option<Caught> {
     let meant = directed::ALL.iter();
     let meant: Vec<_> = meant.filter(|(_, d)| d.mutants.contains(&mutant)).collect();
@@ -93,9 +93,9 @@ fn hunt_directed(mutant: Mutant) -> Option<Caught> {
         })
 }
 
-/// By random schedules, at most `limit`.
+/// Hunts with at most `limit` random schedules.
 fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Option<Caught> {
-    // Those, too, that take no turn in other runs.
+    // All profiles, also those that take no turn in other runs.
     let profiles: Vec<_> = profiles::ALL.iter().collect();
     (0..limit)
         .zip(profiles.iter().cycle())
@@ -111,7 +111,7 @@ fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Op
 }
 
 impl Hunt {
-    /// Hunts, and prints a table; true if each was caught. Err: no such mutant or profile.
+    /// Hunts, and prints a table; true if each mistake was caught. Err: no such mutant or profile.
     pub fn run(&self) -> Result<bool, String> {
         let only = match &self.profile {
             Some(name) => Some(profiles::named(name).ok_or(format!("no profile '{name}'"))?),

@@ -1,4 +1,4 @@
-//! Connections between processes: streams that keep their order until they break; slow, cut, healed.
+//! Connections between processes: streams that keep their order until they break. Links can be slow, cut and healed.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use crate::plan::Plan;
 use crate::random::Random;
 use crate::seen::{NodeId, TimeUs};
 
-/// Random numbers of the first direction; the others' follow.
+/// Number of the first direction's stream of random numbers; the other directions' follow.
 const FIRST_STREAM: u64 = 1_000;
 
-/// Names a connection; unique in a run.
+/// The id of a connection, unique in a run.
 pub type ConnectionId = u64;
 
-/// A frame on its way.
+/// A frame under way.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// Travels on this connection.
+    /// The connection of the frame.
     pub connection: ConnectionId,
-    /// When it left.
+    /// Time of sending.
     pub sent_us: TimeUs,
     /// The frame.
     pub bytes: Bytes,
@@ -29,40 +29,40 @@ pub struct Parcel {
 #[derive(Debug)]
 struct Connection {
     id: ConnectionId,
-    /// Which process of its node is at each end.
+    /// The process of its node at each end.
     starts: [u64; 2],
-    /// The process at this end has been told that the connection is up.
+    /// True if the process at this end has been told that the connection is up.
     up: [bool; 2],
-    /// Broken at this time: what was sent later, or would arrive at an end after `until_us`, is lost.
+    /// Time of the break. Frames sent later, or due at an end after `until_us`, are lost.
     broken_us: Option<TimeUs>,
     until_us: [TimeUs; 2],
-    /// Nothing arrives at an end before this time: streams keep their order.
+    /// Time of the last arrival at each end. No later frame arrives before it: streams keep their order.
     arrives_us: [TimeUs; 2],
-    /// Sent to an end while the direction was cut.
+    /// Frames sent to each end while the direction was cut.
     held: [VecDeque<Parcel>; 2],
-    /// Too much was sent to this end: frames were dropped.
+    /// The queue to this end was full: frames were dropped.
     overflowed: [bool; 2],
 }
 
-/// One direction between two nodes, whatever connection there is.
+/// One direction between two nodes, whether or not there is a connection.
 #[derive(Debug, Clone)]
 struct Direction {
-    /// What its frames meet is drawn from here.
+    /// The random numbers for the fate of its frames.
     random: Random,
     delay_us: u64,
-    /// How many faults cut it, stuff its queue, duplicate its frames, slow it down now.
+    /// Numbers of faults that now cut it, fill its queue, duplicate its frames; and the extra delay.
     cuts: u32,
     stuffed: u32,
     doubled: u32,
     slow_us: u64,
 }
 
-/// What became of a frame that was sent.
+/// The fate of a frame that was sent.
 #[derive(Debug)]
 pub enum Sent {
-    /// It arrives then; with luck twice.
+    /// It arrives at the first time and, if there is a second one, again then.
     Arrives(Parcel, TimeUs, Option<TimeUs>),
-    /// The direction is cut: it may arrive when that ends.
+    /// The direction is cut: the frame may arrive when the cut ends.
     Held,
     /// There is no connection, or the queue is full.
     Dropped,
@@ -71,7 +71,7 @@ pub enum Sent {
 /// All directions and connections.
 #[derive(Debug)]
 pub struct Network {
-    /// In place of the directions' own streams, as it once was.
+    /// One stream for all directions, as in older schedules; None: each direction has its own.
     shared: Option<Random>,
     size: usize,
     jitter_us: u64,
@@ -82,7 +82,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// No connection is up yet.
+    /// A network without connections.
     pub fn new(plan: &Plan) -> Network {
         let size = plan.nodes.len();
         let direction = |(index, delay): (usize, &u64)| Direction {
@@ -105,13 +105,13 @@ impl Network {
         }
     }
 
-    /// The pair's connection, and which end the second one is.
+    /// The connection of a pair, and the number of the end at `node`.
     fn pair(&mut self, other: NodeId, node: NodeId) -> (&mut Option<Connection>, usize) {
         let index = other.min(node) * self.size + other.max(node);
         (&mut self.connections[index], usize::from(node > other))
     }
 
-    /// What happens next from one to another is drawn from here.
+    /// The random numbers for the next frame of this direction.
     fn random(&mut self, from: NodeId, to: NodeId) -> &mut Random {
         match &mut self.shared {
             Some(shared) => shared,
@@ -123,39 +123,39 @@ impl Network {
         &mut self.directions[from * self.size + to]
     }
 
-    /// Nothing passes now.
+    /// True if nothing passes now.
     pub fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
         self.directions[from * self.size + to].cuts > 0
     }
 
-    /// Nothing passes from here on, until [`Network::heal`].
+    /// Lets nothing pass, until [`Network::heal`].
     pub fn cut(&mut self, from: NodeId, to: NodeId) {
         self.direction(from, to).cuts += 1;
     }
 
-    /// Frames are dropped as if the sender's queue were full, from here on or no longer.
+    /// Starts or ends the dropping of frames, as if the sender's queue were full.
     pub fn stuff(&mut self, from: NodeId, to: NodeId, on: bool) {
         let count = &mut self.direction(from, to).stuffed;
         *count = if on { *count + 1 } else { *count - 1 };
     }
 
-    /// Frames arrive twice now and then, from here on or no longer.
+    /// Starts or ends the duplication of some frames.
     pub fn double(&mut self, from: NodeId, to: NodeId, on: bool) {
         let count = &mut self.direction(from, to).doubled;
         *count = if on { *count + 1 } else { *count - 1 };
     }
 
-    /// Every frame takes longer by this much.
+    /// Adds this much to the delay of every frame.
     pub fn slow_down(&mut self, from: NodeId, to: NodeId, by_us: u64) {
         self.direction(from, to).slow_us += by_us;
     }
 
-    /// It takes as long as it did before.
+    /// Takes back a [`Network::slow_down`].
     pub fn speed_up(&mut self, from: NodeId, to: NodeId, by_us: u64) {
         self.direction(from, to).slow_us -= by_us;
     }
 
-    /// How long the next frame takes.
+    /// The delay of the next frame.
     pub fn delay_us(&mut self, from: NodeId, to: NodeId) -> u64 {
         let direction = &self.directions[from * self.size + to];
         let base_us = direction.delay_us + direction.slow_us;
@@ -163,7 +163,7 @@ impl Network {
         base_us + self.random(from, to).within(0..=jitter_us)
     }
 
-    /// How long `to` takes to notice that the connection from `from` is broken.
+    /// The time that `to` needs to notice that the connection from `from` is broken.
     pub fn notice_us(&mut self, from: NodeId, to: NodeId) -> u64 {
         let range = if self.is_cut(from, to) {
             500_000..=5_000_000
@@ -173,12 +173,12 @@ impl Network {
         self.delay_us(from, to) + self.random(from, to).within(range)
     }
 
-    /// The pair has a connection, broken ones included that not both ends know of.
+    /// True if the pair has a connection, or a broken one that not both ends have noticed.
     pub fn is_connected(&mut self, a: NodeId, b: NodeId) -> bool {
         self.pair(a, b).0.is_some()
     }
 
-    /// A new connection; returns its id and when each of (a, b) learns of it.
+    /// Makes a connection; returns its id and the times when a and b learn of it.
     pub fn connect(
         &mut self,
         now: TimeUs,
@@ -203,8 +203,8 @@ impl Network {
         (id, a_up, b_up)
     }
 
-    /// The process at `node` learns that its connection is up, to this process of the other node.
-    /// None: it broke meanwhile.
+    /// Tells the process at `node` that its connection is up. Returns the number of the other node's process; None:
+    /// the connection has broken meanwhile.
     pub fn set_up(&mut self, node: NodeId, other: NodeId, id: ConnectionId) -> Option<u64> {
         let (slot, end) = self.pair(other, node);
         match slot {
@@ -216,15 +216,15 @@ impl Network {
         }
     }
 
-    /// The process at `node` has been told that it is connected to this process of the other node.
+    /// The process of the other node to which the process at `node` knows itself connected.
     pub fn peer_of(&mut self, node: NodeId, other: NodeId) -> Option<u64> {
         let (slot, end) = self.pair(other, node);
         let connection = slot.as_ref().filter(|c| c.up[end]);
         connection.map(|c| c.starts[1 - end])
     }
 
-    /// Breaks the connection, if there is an unbroken one; returns it, and when (a, b) notice.
-    /// Of what is on its way, a random part still arrives.
+    /// Breaks the connection, if there is an unbroken one. Returns its id and the times when a and b notice. A random
+    /// part of the frames under way still arrives.
     pub fn break_connection(
         &mut self,
         now: TimeUs,
@@ -254,8 +254,8 @@ impl Network {
         ))
     }
 
-    /// The process at `node` notices that the connection is broken. Returns which process of the other
-    /// node it had been connected to, if it had been told so.
+    /// Tells the process at `node` that the connection is broken. Returns the number of the other node's process, if
+    /// the process at `node` had been told of the connection.
     pub fn set_down(&mut self, node: NodeId, other: NodeId, id: ConnectionId) -> Option<u64> {
         let (slot, end) = self.pair(other, node);
         let connection = slot.as_mut().filter(|c| c.id == id)?;
@@ -267,7 +267,7 @@ impl Network {
         was_up.then_some(peer)
     }
 
-    /// Sends on the connection from one node's process to another's.
+    /// Sends a frame from one node's process to another's.
     pub fn send(
         &mut self,
         sent_us: TimeUs,
@@ -315,7 +315,7 @@ impl Network {
         Sent::Arrives(parcel, at, again_us.map(|later| at + later))
     }
 
-    /// Which process sent a parcel that arrives at `to` now. None: its connection broke.
+    /// The process that sent a frame which arrives at `to` now. None: the connection broke.
     pub fn receive(
         &mut self,
         now: TimeUs,
@@ -331,7 +331,7 @@ impl Network {
         Some(connection.starts[1 - end])
     }
 
-    /// A cut ends; what was held goes on its way, with its times of arrival.
+    /// Ends a cut. Returns the held frames with their times of arrival.
     pub fn heal(&mut self, now: TimeUs, from: NodeId, to: NodeId) -> Vec<(TimeUs, Parcel)> {
         let direction = self.direction(from, to);
         direction.cuts -= 1;
@@ -348,7 +348,7 @@ impl Network {
         connection.held[end].drain(..).map(|p| (at, p)).collect()
     }
 
-    /// The queue from one to another has drained after an overflow: true once.
+    /// True once when the queue from one node to another has drained after an overflow.
     pub fn drained(&mut self, from: NodeId, to: NodeId) -> bool {
         let direction = self.direction(from, to);
         if direction.cuts > 0 || direction.stuffed > 0 {
@@ -361,7 +361,7 @@ impl Network {
         std::mem::replace(&mut connection.overflowed[end], false)
     }
 
-    /// A connection is broken and one end, cut off so far, does not know it yet: its id.
+    /// The id of the pair's broken connection, if an end that was cut off does not know of the break yet.
     pub fn is_broken(&mut self, a: NodeId, b: NodeId) -> Option<ConnectionId> {
         let connection = self.pair(a, b).0.as_ref()?;
         connection.broken_us.map(|_| connection.id)

@@ -1,4 +1,4 @@
-//! What a seed stands for: the cluster, its network and disks, the load, and the faults.
+//! The plan of a seed: the cluster, its network and disks, the load, and the faults.
 
 use trireme_group::Wish;
 use trireme_log::Durability;
@@ -12,25 +12,25 @@ use crate::scale::Scale;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Flush, ServerPlan, Span};
 
-/// Delay of a line that is far longer than the others.
+/// One-way delay of a far node's links, in microseconds.
 const FAR_US: u64 = 5_000;
-/// The smallest parts of large payloads where somebody is so far away.
+/// Smallest part size for bulk payloads if a node is so far away.
 const FAR_PART_BYTES: u32 = 100;
 
-/// Everything about a run that is decided before it starts.
+/// Everything about a run that is decided before its start.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its number.
+    /// The seed.
     pub seed: u64,
-    /// Name of its profile.
+    /// The name of its profile.
     pub profile: &'static str,
     /// The nodes.
     pub nodes: Vec<NodePlan>,
     /// One-way delay of each pair's link, by row and column.
     pub delay_us: Vec<Vec<u64>>,
-    /// Each frame takes up to this much longer.
+    /// Maximum extra delay of a frame.
     pub jitter_us: u64,
-    /// A queue to a peer that does not read holds so many frames.
+    /// Capacity, in frames, of the queue to a peer that does not read.
     pub queue_frames: usize,
     /// `evs.suspect_timeout`.
     pub suspect_timeout_ms: u64,
@@ -42,13 +42,13 @@ pub struct Plan {
     pub recovers: bool,
     /// Nodes keep marks outside the volumes of their logs (`repl.mark_dir`).
     pub marks: bool,
-    /// Committed entries that a group core keeps in memory.
+    /// Size of the log tail in memory, in bytes.
     pub tail_bytes: usize,
-    /// What is sent ahead of acknowledgements.
+    /// Size of the window: bytes sent ahead of acknowledgements.
     pub window_bytes: usize,
     /// `gcache.size`.
     pub log_bytes: u64,
-    /// Capacity of one file of the log.
+    /// Capacity of one segment of the log.
     pub segment_bytes: u64,
     /// `gcs.fc_limit`.
     pub fc_limit: u64,
@@ -56,60 +56,60 @@ pub struct Plan {
     pub fc_desync_after_ms: u64,
     /// `cert.max_length`.
     pub cert_max_length: u64,
-    /// Entries of one IST message.
+    /// Size of one IST message.
     pub ist_chunk_bytes: usize,
-    /// A write-set beyond this size is held by a majority before it is ordered.
+    /// Write-sets above this size are bulk payloads: a majority holds them before they are ordered.
     pub large_bytes: usize,
-    /// It travels in parts of this size.
+    /// Size of the parts in which a bulk payload travels.
     pub part_bytes: u32,
-    /// From this size on it is written into a file of its own while it travels.
+    /// From this size on, a bulk payload is written into a file of its own while it arrives.
     pub staged_bytes: u32,
-    /// Others' take so much memory, but for one.
+    /// Memory for bulk payloads of other members, besides one of them.
     pub parcels_bytes: u64,
-    /// Payloads that wait to be applied take so much memory.
+    /// Memory for payloads that wait to be applied.
     pub queue_bytes: usize,
-    /// What the nodes have instead of the shipped constants.
+    /// The constants of the nodes, instead of the shipped ones.
     pub scale: Scale,
-    /// Of the crashes, so many come in the middle of what the process does.
+    /// Percentage of crashes that come in the middle of an input.
     pub deaths_within_percent: u64,
-    /// Restarts without the recovered position (a server started directly after a crash).
+    /// Percentage of restarts without the recovered position (a server started directly after a crash).
     pub unrecovered_percent: u64,
-    /// `wsrep_sst_donor`, of all nodes.
+    /// `wsrep_sst_donor` of all nodes.
     pub sst_donor: &'static str,
-    /// Servers want the script of a state transfer before an IST, too (`wsrep_gtid_mode`).
+    /// Servers want a state-transfer script also before an IST (`wsrep_gtid_mode`).
     pub scripts_before_ist: bool,
-    /// Faults, by the time at which they begin.
+    /// The faults, in the order of their begin.
     pub faults: Vec<(TimeUs, Fault)>,
-    /// From here on everything works.
+    /// From this time on there are no faults.
     pub calm_us: TimeUs,
-    /// Each link has a stream of random numbers of its own, and nodes take turns at one moment: the order in which a node
-    /// sends to different peers changes nothing.
+    /// Each link has its own stream of random numbers, and the nodes' events at one moment have a fixed order. Then
+    /// the order in which a node sends to different peers changes nothing.
     pub links_apart: bool,
-    /// Leadership moves to where commits are fastest.
+    /// The leader transfers leadership to the member with the fastest commits.
     pub leadership_moves: bool,
-    /// Nobody is told to bootstrap.
+    /// Set if no node is told to bootstrap.
     pub founding: Option<Founding>,
-    /// Where it must not be in the end, and why.
+    /// The node that must not lead in the end, with the reason.
     pub bad_seat: Option<(NodeId, BadSeat)>,
-    /// Who lies, if anybody does.
+    /// The lying member, if there is one.
     pub liar: Option<Liar>,
 }
 
 /// A member that changes what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Liar {
-    /// Which.
+    /// The node.
     pub node: NodeId,
-    /// So many of its messages are lies.
+    /// Percentage of its messages that are lies.
     pub percent: u64,
 }
 
-/// Why the leader sits badly with a node.
+/// The reason why a node is a bad leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSeat {
     /// It is far away from all others.
     Far,
-    /// It becomes slow when it has leadership and all is calm.
+    /// It becomes slow once it leads and the faults are over.
     Slow,
     /// Its operator forbids it (`repl.sequencer=never`).
     Unwanted,
@@ -118,23 +118,23 @@ pub enum BadSeat {
 /// One node.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
-    /// Its first process starts then.
+    /// Start time of its first process.
     pub start_us: TimeUs,
     /// `pc.weight`.
     pub weight: u8,
-    /// What its clock shows when the world begins.
+    /// The reading of its clock when the world begins.
     pub clock_offset_us: u64,
     /// How much its clock gains, in us per second.
     pub drift_ppm: i64,
-    /// What comes in takes up to this long.
+    /// Maximum time to handle an input.
     pub work_us: u64,
-    /// A thread wakes up within this.
+    /// Maximum time until a thread wakes up.
     pub wake_us: u64,
-    /// A flush of the disk takes up to this long.
+    /// Maximum time of a flush.
     pub flush_us: u64,
-    /// Without a database: its server has no clients, and never anything to do.
+    /// An arbitrator: its server has no clients and nothing to do.
     pub arbitrator: bool,
-    /// The server.
+    /// The plan of its server.
     pub server: ServerPlan,
     /// `repl.sequencer`.
     pub wish: Wish,
@@ -149,8 +149,8 @@ impl Plan {
         plan
     }
 
-    /// The same with the constants that are shipped, but for what the profile is there to scale: as plans were before the
-    /// others were settings.
+    /// The same plan with the shipped constants, except those that the profile itself scales. Plans were so before
+    /// the other constants became settings.
     pub fn as_shipped(profile: &'static Profile, seed: u64) -> Plan {
         let mut random = Random::new(seed, 1);
         let random = &mut random;
@@ -236,7 +236,7 @@ impl Plan {
         }
         if profile.liar {
             let random = &mut Random::new(seed, 13);
-            // The first node founds the cluster, and leads it for a while.
+            // Node 0 founds the cluster and leads it for a while.
             let node = random.pick(&[0, 0, 1, 2]);
             let percent = random.pick(&[1, 5, 20, 60]);
             plan.liar = Some(Liar { node, percent });
@@ -247,13 +247,13 @@ impl Plan {
         plan
     }
 
-    /// Every schedule is to come upon what deployed nodes come upon in large clusters only.
+    /// Scales constants down, so that each schedule reaches cases that deployed nodes reach in large clusters only.
     fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
         self.scale = Scale::drawn(random);
         self.deaths_within_percent = Random::new(self.seed, 12).pick(&[0, 50, 100]);
         self.cert_max_length = random.pick(&[20, 100, self.cert_max_length]);
         let (large, queues) = (random.percent(40), random.percent(30));
-        // Payloads have 100 to 170 bytes, a few of them more.
+        // Payloads have 100 to 170 bytes, a few have more.
         let large_bytes = random.pick(&[80, 120, 150]);
         let part_bytes = random.pick(&[30, 60, 200]);
         let staged_bytes = random.pick(&[0, 120, 150]);
@@ -267,24 +267,25 @@ impl Plan {
             self.queue_bytes = queue_bytes;
         }
         if self.delay_us.iter().flatten().any(|us| *us >= FAR_US) {
-            // A round trip lets through so little at a time then that the far node falls behind for ever (seed 291, leadership).
+            // A round trip would let so little through that the far node falls behind for ever (seed 291,
+            // leadership).
             self.scale.group = Scale::default().group;
             match profile.parcels {
-                // It asks for parts ahead of many payloads at a time, and no more than 256 of its requests wait: what is beyond
-                // comes a second later (seed 3100020525).
+                // The far node requests parts ahead of many payloads at a time, but at most 256 of its requests wait.
+                // Further ones come a second later (seed 3100020525).
                 true => self.part_bytes = self.part_bytes.max(FAR_PART_BYTES),
                 false => self.large_bytes = Options::default().large_bytes,
             }
         }
     }
 
-    /// Leadership begins with the first node, where it sits badly or will.
+    /// Makes node 0 the first leader, on a place that is bad or becomes bad.
     fn seat_badly(&mut self, random: &mut Random) {
         let why = random.pick(&[BadSeat::Far, BadSeat::Far, BadSeat::Slow, BadSeat::Unwanted]);
         self.bad_seat = Some((0, why));
         let first_load = self.nodes[0].server.load.clone();
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            // What makes it sit badly is not made up for by where the writes come from.
+            // Node 0 has one client only: more local writes would make up for its bad place.
             node.server.load.think_us = first_load.think_us;
             node.server.load.clients = if index == 0 { 1 } else { first_load.clients };
             node.server.admin.every_us = None;
@@ -304,7 +305,7 @@ impl Plan {
 }
 
 impl NodePlan {
-    /// It has no database from here on.
+    /// Turns the node into an arbitrator.
     pub fn arbitrate(&mut self) {
         self.arbitrator = true;
         self.server.load.clients = 0;
@@ -342,7 +343,7 @@ fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
         retry_autocommit: random.percent(80),
         ..ServerPlan::default()
     };
-    // The same load whatever the size, more or less.
+    // About the same load for every size.
     let think_us = random.pick(&profile.think_us) * size as u64 / 3;
     plan.load.think_us = Span(think_us / 4, think_us * 2);
     plan.load.clients = random.pick(&[1, 2, 3, 4]);
@@ -358,9 +359,9 @@ fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
     plan.load.streaming_percent = profile.streaming_percent;
     if profile.streaming_percent > 0 {
         plan.load.writes_max = 6;
-        // Two of them on two nodes may wait for each other: only this ends it.
+        // Two transactions on two nodes may wait for each other: only this timeout ends the wait.
         plan.speed.lock_wait_us = 1_000_000;
-        // Of DDL and unfinished transactions the server has rules of its own, not modelled here.
+        // The server has special rules for DDL beside unfinished transactions; the simulator does not model them.
         plan.load.ddl_per_mille = 0;
     }
     if random.percent(30) {

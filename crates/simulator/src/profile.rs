@@ -1,4 +1,4 @@
-//! A kind of run: what may go wrong in it, and how often.
+//! A kind of run: its possible faults, and their frequency.
 
 use trireme_log::Durability;
 
@@ -12,55 +12,55 @@ use crate::seen::TimeUs;
 pub struct Profile {
     /// Its name.
     pub name: &'static str,
-    /// How many nodes, one of these.
+    /// Possible numbers of nodes.
     pub sizes: &'static [usize],
-    /// How long faults go on.
+    /// Range of the duration of the faults, in milliseconds.
     pub lasts_ms: (u64, u64),
-    /// How many faults.
+    /// Range of the number of faults.
     pub faults: (u64, u64),
-    /// Which faults, by their weights.
+    /// The kinds of faults, with their weights.
     pub mix: &'static [(usize, Kind)],
-    /// Weights of nodes.
+    /// Possible weights of nodes.
     pub weights: &'static [u8],
-    /// Clocks gain or lose up to this.
+    /// Maximum drift of a clock.
     pub drift_ppm: u64,
-    /// Chance that one node is far away.
+    /// Probability, in percent, that one node is far away.
     pub far_percent: u64,
-    /// Chance that a node joins in the middle of the run.
+    /// Probability, in percent, that a node joins in the middle of the run.
     pub late_percent: u64,
-    /// `repl.durability`, one of these.
+    /// Possible values of `repl.durability`.
     pub durability: &'static [Durability],
-    /// Of a million write-sets, so many fail to apply on a node only; one of these for each node.
+    /// Possible rates, per node: of a million write-sets, so many fail to apply on this node only.
     pub apply_errors_per_million: &'static [u64],
-    /// Of the DDL, so much fails on all nodes alike.
+    /// Percentage of the DDL that fails on all nodes alike.
     pub ddl_error_percent: u64,
-    /// Mean time between two transactions of a client, one of these.
+    /// Possible mean times between two transactions of a client.
     pub think_us: [u64; 3],
-    /// Leadership begins where it sits badly, and has to leave.
+    /// The first leader is a bad one, and leadership has to move.
     pub bad_seat: bool,
-    /// So many of the nodes, the last ones, have no database.
+    /// Number of nodes without a database; they are the last ones.
     pub arbitrators: usize,
-    /// Of the transactions of several rows, so many are streamed: sent in fragments.
+    /// Percentage of the transactions with several rows that are streamed, in fragments.
     pub streaming_percent: u64,
-    /// Nobody is told to bootstrap (`pc.bootstrap_expect`).
+    /// No node is told to bootstrap (`pc.bootstrap_expect`).
     pub founds_together: bool,
-    /// Many write-sets count as large: a majority fetches them before they are ordered.
+    /// Many write-sets are bulk payloads: a majority fetches them before they are ordered.
     pub parcels: bool,
-    /// What waits to be applied is mostly in the log only.
+    /// Most payloads that wait to be applied are in the log only.
     pub queues_in_log: bool,
     /// One member lies to the others.
     pub liar: bool,
 }
 
 impl Profile {
-    /// Its sizes, for a person: "3, 4".
+    /// Its sizes as text: "3, 4".
     pub fn sizes_text(&self) -> String {
         let sizes: std::collections::BTreeSet<_> = self.sizes.iter().collect();
         let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
         sizes.join(", ")
     }
 
-    /// Makes up a fault, or a few that belong together.
+    /// Adds a random fault, or a few that belong together.
     pub fn add_fault(
         &self,
         size: usize,
@@ -81,7 +81,7 @@ impl Profile {
         let mut at = random.within(500_000..=calm_us - 200_000);
         let first = kind.fault(size, random);
         if *kind == Kind::Override {
-            // Nobody has a majority; then the operator helps.
+            // First no part has a majority, then the operator acts.
             let for_us = random.within(2_500_000..=6_000_000);
             let all: Vec<_> = (0..size).collect();
             let shattered = Fault::Cut {

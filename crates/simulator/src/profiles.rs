@@ -1,4 +1,4 @@
-//! All profiles: kinds of runs, by name.
+//! All profiles: named kinds of runs.
 
 use trireme_log::Durability;
 
@@ -65,7 +65,7 @@ const EVERYTHING: &[(usize, Kind)] = &[
     (1, ClockJump),
 ];
 
-/// All of them.
+/// All profiles that take turns.
 pub const ALL: &[Profile] = &[
     Profile {
         name: "calm",
@@ -398,7 +398,7 @@ pub const ALL: &[Profile] = &[
     },
 ];
 
-/// One member lies. It takes no turn: a schedule that is known by its seed alone stays the same.
+/// One member lies. The profile takes no turn, so that a seed alone still names the same schedule.
 pub const LIARS: &Profile = &Profile {
     name: "liars",
     sizes: &[3, 3, 4, 5],
@@ -413,7 +413,7 @@ pub fn named(name: &str) -> Option<&'static Profile> {
     all().find(|profile| profile.name == name)
 }
 
-/// Those that take turns, and the others.
+/// The profiles that take turns, and the others.
 pub fn all() -> impl Iterator<Item = &'static Profile> {
     ALL.iter().chain([LIARS])
 }

@@ -1,17 +1,19 @@
-//! What is to happen, in order of time; at the same time lane by lane, and in a lane in the order in which it was planned.
+//! The events of the future, in order of time. Events of one time are ordered by lane, and within a lane in the order
+//! of planning.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::seen::TimeUs;
 
-/// What happens at the same time in different lanes does not depend on which of it was planned first.
+/// An event with a lane. The order of events in different lanes at one time does not depend on which was planned
+/// first.
 pub trait Lane {
-    /// Its lane: the node that it happens to.
+    /// The lane: the node of the event.
     fn lane(&self) -> u32;
 }
 
-/// A queue of happenings. The heap holds small keys only; the happenings lie still.
+/// A queue of events. The heap holds small keys only; the events do not move.
 #[derive(Debug)]
 pub struct Queue<T> {
     keys: BinaryHeap<Reverse<(TimeUs, u32, u64, u32)>>,
@@ -22,7 +24,7 @@ pub struct Queue<T> {
 }
 
 impl<T: Lane> Queue<T> {
-    /// An empty one; without lanes everything is in one.
+    /// An empty queue. Without lanes, all events are in one lane.
     pub fn new(has_lanes: bool) -> Self {
         Queue {
             keys: BinaryHeap::new(),
@@ -33,7 +35,7 @@ impl<T: Lane> Queue<T> {
         }
     }
 
-    /// Plans a happening.
+    /// Plans an event.
     pub fn push(&mut self, at: TimeUs, happening: T) {
         self.last += 1;
         let lane = if self.has_lanes { happening.lane() } else { 0 };
@@ -50,7 +52,7 @@ impl<T: Lane> Queue<T> {
         self.keys.push(Reverse((at, lane, self.last, slot)));
     }
 
-    /// The next one, if it is due by `until`.
+    /// Takes the next event, if it is due by `until`.
     pub fn pop(&mut self, until: TimeUs) -> Option<(TimeUs, T)> {
         let Reverse((at, _, _, slot)) = *self.keys.peek()?;
         if at > until {

@@ -1,4 +1,4 @@
-//! Randomness that a seed fixes for ever: splitmix64.
+//! Random numbers that a seed fixes for ever: splitmix64.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use trireme_group::Uuid;
 pub struct Random(u64);
 
 impl Random {
-    /// Streams of one seed with different names are independent of one another.
+    /// A stream of a seed. Streams of one seed with different names are independent.
     pub fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random(seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03));
         random.next();
@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// Any number.
-    #[allow(clippy::should_implement_trait)] // endless: no Option
+    #[allow(clippy::should_implement_trait)] // the stream is endless: no Option
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -37,12 +37,12 @@ impl Random {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// True with this chance.
+    /// True with this probability, in percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance as usize
     }
 
-    /// One of them.
+    /// One of the values of `of`.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
@@ -56,7 +56,7 @@ impl Random {
         numbers
     }
 
-    /// A fresh identity.
+    /// A new random UUID.
     pub fn uuid(&mut self) -> Uuid {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.next().to_be_bytes());

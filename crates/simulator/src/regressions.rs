@@ -1,4 +1,4 @@
-//! Schedules that once found a mistake: they are run again and again.
+//! Schedules that once found a mistake; they are run again and again.
 
 use clap::Parser;
 
@@ -6,10 +6,10 @@ use crate::digest::{Digest, Digests};
 use crate::edit::Edit;
 use crate::run;
 
-/// The list, with what each of them found.
+/// The list, with a note about the finding of each schedule.
 pub const LIST: &str = include_str!("../regressions.txt");
 
-/// A line of the list: the arguments of `replay`, and what it was.
+/// A line of the list: the arguments of `replay`, then a note.
 #[derive(Parser)]
 #[command(no_binary_name = true)]
 struct Line {
@@ -30,8 +30,8 @@ pub fn parse(list: &str) -> Result<Vec<(Edit, &str)>, String> {
     lines.map(parse_line).collect()
 }
 
-/// Runs all of the list; true if nothing was violated but in those whose story begins with "open:".
-/// Their digests go to `digests`. Err: a line that is no schedule.
+/// Runs all schedules of the list; true if nothing was violated, except in schedules whose note begins with "open:".
+/// The digests go to `digests`. Err: a line that is no schedule.
 pub fn run_all(list: &str, digests: Option<&Digests>) -> Result<bool, String> {
     let mut clean = true;
     for (edit, story) in parse(list)? {

@@ -1,4 +1,4 @@
-//! One schedule as a story that a person can read.
+//! Prints one schedule as a story for a reader.
 
 use crate::directed;
 use crate::edit::Edit;
@@ -14,7 +14,7 @@ legend: times are in ms since the world began. n2 is a node (a data directory), 
   would log, 'Standing' the group's view of itself, 'Delivered' a committed entry (position), 'Ordered' a seqno
   that passed commit order in a database, 'Began', 'Read', 'Ended' what a client did (trx).";
 
-/// Prints it. Err: no such profile.
+/// Plays and prints a schedule. Err: no such profile.
 pub fn replay(edit: &Edit, everything: bool) -> Result<Outcome, String> {
     let plan = edit.plan()?;
     describe(&plan);
@@ -25,8 +25,8 @@ pub fn replay(edit: &Edit, everything: bool) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Prints a directed schedule; true if its situation was reached and nothing is violated. Err: there
-/// is no such schedule.
+/// Plays and prints a directed schedule; true if it reached its situation and nothing was violated. Err: there is no
+/// such schedule.
 pub fn replay_directed(name: &str, seed: u64, everything: bool) -> Result<bool, String> {
     let directed = directed::named(name)?;
     describe(&(directed.plan)(seed));
@@ -41,7 +41,7 @@ pub fn replay_directed(name: &str, seed: u64, everything: bool) -> Result<bool, 
     Ok(reached.is_ok() && outcome.violation.is_none())
 }
 
-/// What was decided before the run.
+/// Prints the plan of a run.
 pub fn describe(plan: &Plan) {
     println!("{LEGEND}");
     println!(

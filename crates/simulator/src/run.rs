@@ -1,4 +1,4 @@
-//! One schedule from its beginning to its end: with faults, then without, then at rest.
+//! Plays one schedule to its end: with faults, then without faults, then at rest.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,43 +12,43 @@ use crate::seen::{Seen, TimeUs};
 use crate::watch::Watch;
 use crate::world::World;
 
-/// Between two looks at the whole.
+/// Time between two looks at the whole world.
 const LOOK_US: TimeUs = 50_000;
-/// A liar has stopped lying: what it has brought about goes on for so long.
+/// Time for the effects of the lies after the liar has stopped lying.
 const TRUTH_US: TimeUs = 3_000_000;
-/// Faults have stopped: by then everybody must be synced ...
+/// Time after the faults within which every node must be synced ...
 const SETTLE_US: TimeUs = 30_000_000;
-/// ... or else after so long without load.
+/// ... or else this time, without load.
 const CATCH_UP_US: TimeUs = 120_000_000;
-/// Everybody has recovered: for this long there is load on all nodes without faults.
+/// Duration of the load without faults on all nodes, after the recovery.
 const BUSY_US: TimeUs = 600_000;
-/// By then leadership has left a bad seat: after a rest, and when that has been seen for long enough.
+/// Time within which leadership must leave a bad leader: a rest, and then a long enough observation.
 const LEADERSHIP_US: TimeUs = 16_000_000;
-/// By then every node's clients must have committed something, or whoever is behind has come nearer.
+/// Time within which the clients of every node must commit, or lagging nodes must have come nearer.
 const SERVE_US: TimeUs = 5_000_000;
-/// Clients begin nothing more: by then nobody may wait any more, or whoever is behind has come nearer.
+/// Time after the last new transaction within which all waits must end, or lagging nodes must have come nearer.
 const REST_US: TimeUs = 10_000_000;
 
-/// What broke.
+/// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The invariant, `panic`, or `liveness`.
     pub what: String,
-    /// For a person.
+    /// The description, for a reader.
     pub text: String,
 }
 
-/// How a schedule went.
+/// The result of a schedule.
 pub struct Outcome {
-    /// What broke.
+    /// The violation, if there is one.
     pub violation: Option<Violation>,
-    /// What it came upon.
+    /// The counts of its events.
     pub coverage: Coverage,
-    /// How many events there were.
+    /// Number of events.
     pub events: u64,
-    /// When it ended.
+    /// Time of its end.
     pub ended_us: TimeUs,
-    /// The watch that saw it all.
+    /// The watch, with all that it has seen.
     pub watch: Watch,
 }
 
@@ -57,7 +57,7 @@ pub fn run(plan: Plan) -> Outcome {
     run_digested(plan, None)
 }
 
-/// The same; a digest takes in what leaves each core.
+/// Plays a plan with all invariants; a digest takes everything that leaves each core.
 pub fn run_digested(plan: Plan, digest: Option<Digest>) -> Outcome {
     let watch = |invariants| Watch::new(invariants).digesting(digest);
     match plan.liar {
@@ -66,8 +66,8 @@ pub fn run_digested(plan: Plan, digest: Option<Digest>) -> Outcome {
     }
 }
 
-/// Plays a plan in which a member lies. Nothing is promised then, but that no correct node panics or takes more memory than it
-/// is meant to.
+/// Plays a plan in which a member lies. Then only this is promised: no correct node panics or takes more memory than
+/// its limit.
 fn run_among_liars(plan: Plan, watch: Watch) -> Outcome {
     let mut world = World::new(plan, watch);
     let played = quietly(|| {
@@ -79,12 +79,12 @@ fn run_among_liars(plan: Plan, watch: Watch) -> Outcome {
     outcome(world, played.map(Ok))
 }
 
-/// Plays a plan.
+/// Plays a plan with this watch.
 pub fn run_watched(plan: Plan, watch: Watch) -> Outcome {
     run_world(plan, watch, |world| run_until(world, world.plan.calm_us))
 }
 
-/// Plays a plan whose faults are made by `trouble`; nothing goes wrong any more when it returns.
+/// Plays a plan whose faults come from `trouble`; after its return there are no faults.
 pub(crate) fn run_world(plan: Plan, watch: Watch, trouble: impl FnOnce(&mut World)) -> Outcome {
     let mut world = World::new(plan, watch);
     let played = quietly(|| {
@@ -94,7 +94,7 @@ pub(crate) fn run_world(plan: Plan, watch: Watch, trouble: impl FnOnce(&mut Worl
     outcome(world, played)
 }
 
-/// `played`: what was said in the end, or how it panicked.
+/// The outcome. `played` is the result of the run, or the message of a panic.
 fn outcome(mut world: World, played: Result<Result<(), String>, String>) -> Outcome {
     let broken = world.watch.violation.take();
     let violation = match (broken, played) {
@@ -128,11 +128,11 @@ fn outcome(mut world: World, played: Result<Result<(), String>, String>) -> Outc
     }
 }
 
-/// Faults are over. Err: no liveness.
+/// Checks that the world recovers after the faults. Err: no liveness.
 fn recover(world: &mut World) -> Result<(), String> {
     world.calm_down();
     if wait(world, SETTLE_US, "", World::recovered).is_err() {
-        // A joiner slower than the load is the operator's matter, who lowers it.
+        // If a joiner is slower than the load, the operator lowers the load.
         world.set_busy(false);
         world.operator_helps();
     }
@@ -153,12 +153,12 @@ fn recover(world: &mut World) -> Result<(), String> {
         }
     };
     if wait(world, SERVE_US, "", serve).is_err() {
-        // A far node's clients may lose every conflict with a near one's.
+        // The clients of a far node may lose every conflict with those of a near one.
         let nodes = 0..world.machines.len();
         let served: Vec<usize> = nodes.filter(|node| serves(world, *node)).collect();
         world.silence(&served);
     }
-    // Left out of flow control while it was slow: its clients wait until it has caught up.
+    // A node that was left out of flow control while it was slow: its clients wait until it has caught up.
     wait_while_nearer(world, SERVE_US, "after everybody has recovered", serve)?;
     rest(world)?;
     for node in 0..world.machines.len() {
@@ -168,7 +168,7 @@ fn recover(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// Leadership has to move by itself, and then to stay.
+/// Checks that leadership moves by itself, and then stays.
 fn settle_leadership(world: &mut World) -> Result<(), String> {
     let slowed = world.slow_leadership();
     let (begin_us, before) = (world.now_us, world.leaderships_handed());
@@ -182,7 +182,7 @@ fn settle_leadership(world: &mut World) -> Result<(), String> {
     if let Some((node, work_us)) = slowed {
         world.plan.nodes[node].work_us = work_us;
     }
-    // At most one for each ten seconds, and one that was due when the faults were over.
+    // At most one move in ten seconds, and one that was due when the faults ended.
     let moves = world.leaderships_handed() - before;
     let most = 2 + LEADERSHIP_US / 10_000_000;
     if moves > most {
@@ -194,7 +194,7 @@ fn settle_leadership(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets time pass, looking at the whole now and then.
+/// Lets time pass, and looks at the whole world now and then.
 fn run_until(world: &mut World, end_us: TimeUs) {
     while world.now_us < end_us && world.watch.violation.is_none() {
         world.run_until((world.now_us + LOOK_US).min(end_us));
@@ -202,10 +202,10 @@ fn run_until(world: &mut World, end_us: TimeUs) {
     }
 }
 
-/// Clients begin nothing more: everything must come to rest.
+/// Stops new transactions and checks that everything comes to rest.
 fn rest(world: &mut World) -> Result<(), String> {
     world.set_busy(false);
-    // Large payloads through a window of 1,000 bytes: a far member gets a few in a round trip.
+    // Bulk payloads go through a window of 1,000 bytes: a far member gets only a few in a round trip.
     let quiet = wait_while_nearer(world, REST_US, "while clients rest", |world| world.quiet());
     if let Err(what) = &quiet {
         let what = what.clone();
@@ -214,7 +214,7 @@ fn rest(world: &mut World) -> Result<(), String> {
     quiet
 }
 
-/// As `wait`, again and again while whoever is behind comes nearer.
+/// As `wait`, but waits again while the lagging nodes come nearer.
 fn wait_while_nearer(
     world: &mut World,
     within_us: TimeUs,
@@ -259,12 +259,12 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// What this thread has panicked with last.
+/// The message of this thread's last panic.
 pub(crate) fn last_panic() -> String {
     PANIC.with_borrow(String::clone)
 }
 
-/// Err: it panicked, and what it said.
+/// Runs `what` without the output of a panic. Err: the message of the panic.
 fn quietly<T>(what: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! What `grastate.dat` holds (server-contract.md#init), without the file.
+//! The contents of `grastate.dat` (server-contract.md#init), without a file.
 
 use trireme_engine::{Storage, starting_position, unvouched_position};
 use trireme_log::MemoryDisk;
@@ -13,7 +13,7 @@ pub struct SavedState {
     unsafe_count: u32,
     corrupt: bool,
     killed: bool,
-    /// The file is there.
+    /// True if the file exists.
     exists: bool,
 }
 
@@ -34,7 +34,7 @@ impl Default for SavedState {
 const UNKNOWN: Seqno = -1;
 
 impl SavedState {
-    /// A process ended, however: what it had in memory is gone.
+    /// The state that the next process reads from the file: the memory of the old process is gone.
     pub fn reopened(&self) -> SavedState {
         SavedState {
             position: self.written,
@@ -44,23 +44,24 @@ impl SavedState {
         }
     }
 
-    /// How the process ended.
+    /// Notes how the process ended.
     pub fn ended(&mut self, clean: bool) {
         self.killed = !clean;
     }
 
-    /// It was killed after it had saved a position, before its database was closed: what the database
-    /// has not flushed is gone. Galera has the same gap: whoever starts such a server must recover first.
+    /// True if the process was killed after it saved a position and before its database was closed: the database may
+    /// lack unflushed writes below that position. Galera has the same gap: such a server must recover its position
+    /// before it starts.
     pub fn is_doubtful(&self) -> bool {
         self.killed && self.written.seqno != UNKNOWN
     }
 
-    /// The node may found a cluster without an operator's edit.
+    /// True if the node may found a cluster without an operator's edit.
     pub fn safe_to_bootstrap(&self) -> bool {
         self.safe_to_bootstrap
     }
 
-    /// Where the database stands, given what the server recovered (`--wsrep-start-position`), or None
+    /// The position of the database, from the position that the server recovered (`--wsrep-start-position`), or None
     /// if it was started without. `disk` has the notes of the process before.
     pub fn starting_position(&self, server: Option<Gtid>, disk: &MemoryDisk) -> Gtid {
         let interrupted = match self.exists {
@@ -70,13 +71,13 @@ impl SavedState {
         starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED), interrupted)
     }
 
-    /// The same of a node that is bootstrapped after its file was removed. None: there is a file.
+    /// The same for a node that is bootstrapped after its file was removed. None: the file exists.
     pub fn unvouched_position(&self, server: Gtid, disk: &MemoryDisk) -> Option<Gtid> {
         let log = Storage::history_on(disk).unwrap_or(None);
         (!self.exists).then(|| unvouched_position(server, log))
     }
 
-    /// SaveState.
+    /// Carries out SaveState.
     pub fn set(&mut self, gtid: Gtid, safe_to_bootstrap: bool) {
         self.exists = true;
         if self.corrupt {
@@ -89,14 +90,14 @@ impl SavedState {
         }
     }
 
-    /// MarkUnsafe.
+    /// Carries out MarkUnsafe.
     pub fn mark_unsafe(&mut self) {
         self.exists = true;
         self.unsafe_count += 1;
         self.written = Gtid::UNDEFINED;
     }
 
-    /// MarkSafe.
+    /// Carries out MarkSafe.
     pub fn mark_safe(&mut self) {
         let was_last = self.unsafe_count == 1;
         self.unsafe_count = self.unsafe_count.saturating_sub(1);
@@ -108,7 +109,7 @@ impl SavedState {
         }
     }
 
-    /// MarkCorrupt.
+    /// Carries out MarkCorrupt.
     pub fn mark_corrupt(&mut self) {
         self.exists = true;
         self.corrupt = true;
@@ -116,7 +117,7 @@ impl SavedState {
         self.written = Gtid::UNDEFINED;
     }
 
-    /// MarkUncorrupt.
+    /// Carries out MarkUncorrupt.
     pub fn mark_uncorrupt(&mut self) {
         self.corrupt = false;
     }

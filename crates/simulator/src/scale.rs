@@ -1,4 +1,5 @@
-//! Constants of the nodes, scaled down: a schedule moves some hundred KiB, and is to cross what deployed nodes cross with GiB.
+//! Scaled-down constants of the nodes: a schedule moves some hundred KiB, and must cross limits that deployed nodes
+//! cross with GiB.
 
 use trireme_engine as engine;
 use trireme_group as group;
@@ -7,21 +8,21 @@ use trireme_replicator as replicator;
 
 use crate::random::Random;
 
-/// What the nodes of a plan have instead of the shipped constants, all alike.
+/// The constants of all nodes of a plan, instead of the shipped ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scale {
-    /// The engine's.
+    /// The constants of the engine.
     pub engine: engine::Thresholds,
-    /// The group's.
+    /// The constants of the group.
     pub group: group::Thresholds,
-    /// The log's.
+    /// The constants of the log.
     pub log: log::Thresholds,
-    /// The replicator's.
+    /// The constants of the replicator.
     pub replicator: replicator::Thresholds,
 }
 
 impl Scale {
-    /// Each constant small, smaller, or as it is shipped.
+    /// Random constants: each one is small, smaller, or as shipped.
     pub fn drawn(random: &mut Random) -> Scale {
         let shipped = Scale::default();
         Scale {
@@ -42,7 +43,7 @@ impl Scale {
                 given_bytes: random.pick(&[300, 3_000, shipped.group.given_bytes]),
                 read_left_bytes: random.pick(&[300, 3_000, shipped.group.read_left_bytes]),
                 pending_bytes: random.pick(&[2_000, 20_000, shipped.group.pending_bytes]),
-                // A correct leader's window, which has one size, is to fit: else members drop what they need.
+                // These must fit a correct leader's window, which has a fixed size: else members drop what they need.
                 incoming_bytes: shipped.group.incoming_bytes,
                 incoming_records: shipped.group.incoming_records,
             },

@@ -1,4 +1,4 @@
-//! What the simulated world shows to the invariants.
+//! The events of the simulated world that the invariants see.
 
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Position, Standing, Uuid};
 use trireme_log::Outcome;
@@ -13,85 +13,85 @@ pub type ClientTrx = u64;
 /// Simulated time in microseconds.
 pub type TimeUs = u64;
 
-/// How much of a control state a digest is of (`trireme_replicator::ControlDigest`).
+/// The part of a control state that a digest covers (`trireme_replicator::ControlDigest`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Of what is small.
+    /// Only the small parts.
     Brief,
-    /// Of everything.
+    /// All parts.
     Whole,
 }
 
-/// Something that happened on a node, told to every invariant in the order in which it happened.
+/// An event on a node. Every invariant sees all events, in the order of their occurrence.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // each variant's comment is about its fields
 pub enum Seen {
-    // --- told by the world
-    /// A process started on the data directory; its database really stands at (history, seqno), after
-    /// what a crash took from it, whatever the provider is told; -1 if it holds half a snapshot.
+    // --- from the world
+    /// A process started on the data directory. `database`: the (history, seqno) that its database really holds after
+    /// the losses of a crash, whatever position the provider is told; seqno -1 if it holds half an SST.
     Started { database: (Uuid, Seqno) },
-    /// The process was told to bootstrap, and founds this history (seqno 0), or continues it, alone, above
-    /// this seqno: its database's position, or that of an executed total-order action above it (rule 13).
+    /// The process was told to bootstrap. It founds this history (seqno 0), or continues it alone above this seqno.
+    /// The seqno is its database's position, or that of an executed total-order action above it (rule 13).
     Founded { history: Uuid, seqno: Seqno },
-    /// The process founds this history with the support of all that were expected; before `Founded`.
+    /// The process founds this history with the support of all expected nodes; comes before `Founded`.
     Supported { history: Uuid },
     /// The operator makes the process's component primary without a majority (`pc.bootstrap`).
     Overridden { override_id: Uuid },
-    /// The process lets the cluster go on with the best that these nodes have, all of which may have forgotten something (rule 4).
+    /// The process reforms the cluster from the best log of these nodes, all of which may be amnesiac (rule 4).
     Reformed { heard: Vec<NodeId> },
-    /// The process is gone; `clean` if it left and stopped by itself.
+    /// The process is gone; `clean` if it left the cluster and stopped by itself.
     Stopped { clean: bool },
-    /// The connection is over, and the process lives: it will connect again, under a new name.
+    /// The connection is over, and the process lives: it will connect again, as another incarnation.
     Disconnected,
-    /// The group core's standing, whenever it changes; number and history of its last view.
+    /// The group's component state, whenever it changes, with number and history of its last view.
     Standing {
         standing: Standing,
         view: u64,
         history: Uuid,
     },
-    /// The log took an entry.
+    /// The log appended an entry.
     Appended { entry: Entry },
-    /// The log dropped all above.
+    /// The log dropped all entries above.
     Truncated { after: Position },
-    /// The log began anew.
+    /// The log began anew at a log checkpoint.
     BeganAnew { checkpoint: Checkpoint },
-    /// The process goes on with the log of an earlier one, which ends here and lacks nothing that this replica ever
-    /// acknowledged, as it believes; None: it has none, or one that may lack something. After [`Seen::Started`] and what
-    /// the log holds.
+    /// The process continues the log of an earlier process. `end` is the end of that log, if the process believes
+    /// that it holds everything that this replica ever acknowledged. None: there is no log, or entries may be
+    /// missing. Comes after [`Seen::Started`] and after the entries of the log.
     Resumed { end: Option<Position> },
-    /// It has told others that its log holds everything up to here, in this ballot.
+    /// The process told others that its log holds everything up to this position, in this term.
     Acknowledged { ballot: Ballot, position: Position },
-    /// This ballot is in force: before [`Seen::Truncated`] and [`Seen::BeganAnew`].
+    /// This term is in force; comes before [`Seen::Truncated`] and [`Seen::BeganAnew`].
     InForce { ballot: Ballot },
     /// The group delivered a committed entry to the replicator.
     Delivered {
         position: Position,
         delivery: Delivery,
     },
-    /// The replicator has taken in the entry at a position; a digest of so much of its control state.
+    /// The replicator has handled the entry at a position; a digest of this extent of its control state.
     Control {
         position: Position,
         extent: Extent,
         digest: u64,
     },
-    /// States of group and replicator are kept in the log, to go on with after a restart, or were taken up from
-    /// there; the second, which [`Seen::Control`] shows, too, is as of `control`.
+    /// The log got a log checkpoint of group and replicator, or a restart took one up. `control` is the position of
+    /// the replicator's part, which [`Seen::Control`] shows, too.
     Kept {
         group: Checkpoint,
         control: Position,
     },
-    /// What became of an entry was noted in the log.
+    /// The log noted the outcome of an entry.
     Noted {
         position: Position,
         outcome: Outcome,
     },
 
-    // --- told by the server
-    /// A seqno passed commit order. `writer` is the client's transaction of a write-set or total-order
-    /// action, which appends it to the rows `writes`; None for a dummy and a view. `view`: for a
-    /// primary view the digest that [`view_digest`] makes of it (a synthetic view at the database's own
-    /// position passes no commit order and is not told). `applied`: by an applier or a replay, not by
-    /// its own session. Told when the database has committed it, before anybody is answered.
+    // --- from the server
+    /// A seqno passed commit order. `writer` is the client's transaction of a write-set or total-order action, which
+    /// appends itself to the rows `writes`; None for a dummy and a view. `view`: for a primary view its
+    /// [`view_digest`] (a synthetic view at the database's own position passes no commit order and is not reported).
+    /// `applied`: by an applier or a replay, not by the transaction's own session. Reported when the database has
+    /// committed it, before any answer.
     Ordered {
         history: Uuid,
         seqno: Seqno,
@@ -100,31 +100,30 @@ pub enum Seen {
         writes: Vec<u32>,
         applied: bool,
     },
-    /// The database now holds everything up to here, and this is its digest.
+    /// The database now holds everything up to this seqno; `digest` is its digest.
     Database {
         history: Uuid,
         seqno: Seqno,
         digest: u64,
     },
-    /// A snapshot from another node replaced the database; its digest, as in [`Seen::Database`].
+    /// An SST from another node replaced the database; the digest is as in [`Seen::Database`].
     Snapshot {
         history: Uuid,
         seqno: Seqno,
         digest: u64,
     },
 
-    // --- told by the clients
-    /// A client began a transaction or a read; `current` if it asked for a current read
-    /// (`wsrep_sync_wait`) first.
+    // --- from the clients
+    /// A client began a transaction or a read; `current` if it first asked for a current read (`wsrep_sync_wait`).
     Began { trx: ClientTrx, current: bool },
-    /// A current read waits still; `rests_at`: where the log of its node ends, if that is primary and synced, and has nothing
-    /// left to commit or to apply.
+    /// A current read still waits. `rests_at`: the end of its node's log, if the node is primary and synced and has
+    /// nothing left to commit or to apply.
     ReadWaits {
         trx: ClientTrx,
         rests_at: Option<u64>,
     },
-    /// It read a row: an append-only list of writers, of which only the length, the digest
-    /// ([`roll`]) and the last one are told. A row that it also writes was locked by then.
+    /// A client read a row: an append-only list of writers. The event has the length, the digest ([`roll`]) and the
+    /// last writer. If the transaction also writes the row, it had locked the row.
     Read {
         trx: ClientTrx,
         key: u32,
@@ -132,8 +131,8 @@ pub enum Seen {
         digest: u64,
         last: Option<ClientTrx>,
     },
-    /// It is done; `Ok` is an acknowledgement, `seqno` as the provider told it. `certain` is false
-    /// if the client cannot know whether it committed (the connection broke, or NODE_FAIL).
+    /// A transaction or read ended; `Ok` is an acknowledgement, and `seqno` comes from the provider. `certain` is
+    /// false if the client cannot know whether it committed (the connection broke, or NODE_FAIL).
     Ended {
         trx: ClientTrx,
         code: Code,
@@ -142,10 +141,10 @@ pub enum Seen {
         certain: bool,
     },
 
-    // --- told by the world at the end of a run
-    /// All faults are over and everybody has had the time to converge: what is left waiting.
+    // --- from the world at the end of a run
+    /// All faults are over and all nodes have had time to converge; `what` still waits.
     Waiting { what: String },
-    /// Sizes, sampled: (name, value, limit).
+    /// A sampled size: (name, value, limit).
     Size {
         name: &'static str,
         value: u64,
@@ -160,7 +159,7 @@ pub fn roll(digest: u64, writer: ClientTrx) -> u64 {
         .wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// What tells one view from all others: its number and its members, in their order.
+/// The digest of a view: of its number and its members, in their order. Different views have different digests.
 pub fn view_digest(view: &View) -> u64 {
     let bytes = view.members.iter().flat_map(|m| m.incarnation.0.0);
     bytes.fold(view.number as u64, |digest, byte| {
@@ -168,13 +167,13 @@ pub fn view_digest(view: &View) -> u64 {
     })
 }
 
-/// One thing seen: when, where, what.
+/// One event: when, where, what.
 #[derive(Clone, Debug)]
 pub struct Sight {
-    /// When.
+    /// The time.
     pub at_us: TimeUs,
-    /// On which node.
+    /// The node.
     pub node: NodeId,
-    /// What.
+    /// The event.
     pub what: Seen,
 }

@@ -1,9 +1,9 @@
-//! The same violation with fewer faults, in less time, under less load.
+//! Finds the same violation with fewer faults, in less time, under less load.
 
 use crate::edit::Edit;
 use crate::run::{self, Violation};
 
-/// Leaves out what the violation does not need. Err: there is none, or no such profile.
+/// Leaves out everything that the violation does not need. Err: there is no violation, or no such profile.
 pub fn shrink(whole: Edit) -> Result<(Edit, Violation), String> {
     let plan = whole.plan()?;
     let faults = plan.faults.len();

@@ -1,5 +1,5 @@
-//! What leaves a core, as numbers: fixed numbers for kinds, positions, ids, and hashes of payloads. No Debug text, no
-//! text for people, no encoded bytes: what a core says can be compared over changes of names, texts and formats.
+//! The outputs of a core as numbers: fixed numbers for kinds, positions, ids, and hashes of payloads. A sketch has no
+//! Debug text, no text for people and no encoded bytes, so it stays equal when names, texts and formats change.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,18 +14,18 @@ use crate::seen::Seen;
 pub struct Sketch(u64);
 
 impl Sketch {
-    /// A sketch of something of this kind.
+    /// An empty sketch of this kind.
     pub fn of(kind: u64) -> Sketch {
         Sketch(0xcbf2_9ce4_8422_2325).and(&kind)
     }
 
-    /// With this, too: a number, an id, a payload, or a plain record of them.
+    /// Adds a part: a number, an id, a payload, or a plain record of them.
     pub fn and(mut self, part: &impl Hash) -> Sketch {
         part.hash(&mut self);
         self
     }
 
-    /// The number that stands for all of it.
+    /// The number of the whole sketch.
     pub fn number(self) -> u64 {
         self.0
     }
@@ -131,7 +131,7 @@ pub fn entry(entry: &Entry) -> Sketch {
     body(&entry.body).and(&(entry.position, entry.ballot))
 }
 
-/// Something that the group gives to the replicator.
+/// A delivery of the group to the replicator.
 pub fn delivery(position: u64, delivery: &Delivery) -> Sketch {
     match delivery {
         Delivery::Submission { id, payload } => Sketch::of(1).and(&(position, id, payload)),
@@ -139,7 +139,7 @@ pub fn delivery(position: u64, delivery: &Delivery) -> Sketch {
     }
 }
 
-/// Something that the replicator gives to its host.
+/// An action of the replicator for its host.
 pub fn action(action: &HostAction) -> Sketch {
     match action {
         HostAction::Answer { ticket, answer } => {
@@ -177,7 +177,7 @@ pub fn action(action: &HostAction) -> Sketch {
     }
 }
 
-/// What a server's database and its clients have got from a node. None: told elsewhere.
+/// An event that the server's database or its clients got from a node. None: another sketch covers it.
 pub fn seen(seen: &Seen) -> Option<Sketch> {
     Some(match seen {
         Seen::Ordered {

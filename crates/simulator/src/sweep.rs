@@ -1,4 +1,4 @@
-//! Many schedules, one after the other.
+//! Runs many schedules.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -10,18 +10,18 @@ use crate::digest::{Digest, Digests};
 use crate::edit::Edit;
 use crate::run;
 
-/// Between two lines of progress.
+/// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// What to run.
+/// The schedules to run.
 pub struct Sweep {
-    /// These seeds.
+    /// The seeds.
     pub seeds: Range<u64>,
-    /// This profile; all take turns without.
+    /// Only this profile; None: all take turns.
     pub profile: Option<String>,
-    /// Goes on after a violation.
+    /// Go on after a violation.
     pub keep_going: bool,
-    /// On so many threads.
+    /// Number of threads.
     pub jobs: usize,
 }
 
@@ -35,7 +35,7 @@ struct Sums {
 }
 
 impl Sweep {
-    /// Runs all of them; true if nothing was violated. Their digests go to `digests`. Err: no such profile.
+    /// Runs all schedules; true if nothing was violated. The digests go to `digests`. Err: no such profile.
     pub fn run(&self, digests: Option<&Digests>) -> Result<bool, String> {
         Edit::whole(0, self.profile.clone()).plan()?;
         let next = AtomicU64::new(self.seeds.start);

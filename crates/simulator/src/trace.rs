@@ -1,4 +1,4 @@
-//! The story of a run, printed for a person.
+//! Prints the story of a run for a reader.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,17 +7,17 @@ use trireme_group::{Body, Configuration, Delivery, Incarnation, ReplicaId, Uuid}
 
 use crate::seen::{Seen, Sight, TimeUs};
 
-/// Tells a story.
+/// Prints a story.
 #[derive(Default)]
 pub struct Trace {
     /// Names: n2 for a data directory, n2#3 for its third process.
     names: BTreeMap<Uuid, String>,
-    /// Everyday business too.
+    /// Print everyday events, too.
     everything: bool,
 }
 
 impl Trace {
-    /// A trace of what is out of the ordinary, or of everything.
+    /// A trace of unusual events, or of all events.
     pub fn new(everything: bool) -> Trace {
         Trace {
             everything,
@@ -25,20 +25,20 @@ impl Trace {
         }
     }
 
-    /// A process has started.
+    /// Gives names to a process that has started, and to its data directory.
     pub fn name(&mut self, node: usize, start: u64, replica: ReplicaId, incarnation: Incarnation) {
         self.names.insert(replica.0, format!("n{}", node + 1));
         let name = format!("n{}#{start}", node + 1);
         self.names.insert(incarnation.0, name);
     }
 
-    /// A line.
+    /// Prints a line.
     pub fn line(&self, at_us: TimeUs, line: &str) {
         let line = self.with_names(line);
         println!("{:>11.3}  {line}", at_us as f64 / 1000.0);
     }
 
-    /// A sight.
+    /// Prints an event.
     pub fn sight(&self, sight: &Sight) {
         let what = match &sight.what {
             Seen::Started { .. } | Seen::Stopped { .. } | Seen::Disconnected => return, // the world says more
@@ -100,7 +100,7 @@ impl Trace {
     }
 }
 
-/// A view in short: its number, its members with their votes.
+/// A view in short: its number, and its members with their votes.
 fn view(configuration: &Configuration) -> String {
     let mut text = format!("view {} of", configuration.number);
     for member in &configuration.members {

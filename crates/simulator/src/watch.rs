@@ -1,4 +1,4 @@
-//! Where everything seen goes: to the invariants, to the run's fingerprint, and to whoever listens.
+//! Takes every event and hands it to the invariants, the run's fingerprint, and the listeners.
 
 use trireme_replicator::Code;
 
@@ -12,26 +12,26 @@ use crate::trace::Trace;
 #[derive(Default)]
 pub struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
-    /// The first violation: name of the invariant, and what it says.
+    /// The first violation: the name of the invariant, and its text.
     pub violation: Option<(&'static str, String)>,
-    /// Fingerprint of all sights, if asked for: equal runs have equal ones.
+    /// The fingerprint of all events, if asked for; equal runs have equal fingerprints.
     pub fingerprint: Option<u64>,
-    /// What has left each core, if asked for.
+    /// The digest of everything that left each core, if asked for.
     pub digest: Option<Digest>,
-    /// Keeps every sight.
+    /// Keep every event.
     pub keep: bool,
-    /// The sights kept.
+    /// The events kept.
     pub sights: Vec<Sight>,
-    /// How many there were.
+    /// Number of events.
     pub count: u64,
-    /// When a client was last told that it has committed.
+    /// Time of the last acknowledged commit of a client.
     pub acknowledged_us: TimeUs,
-    /// The story, for a person, if asked for.
+    /// The story for a reader, if asked for.
     pub trace: Option<Trace>,
 }
 
 impl Watch {
-    /// Shows everything to these.
+    /// A watch that shows every event to these invariants.
     pub fn new(invariants: Vec<Box<dyn Invariant>>) -> Watch {
         Watch {
             invariants,
@@ -39,12 +39,12 @@ impl Watch {
         }
     }
 
-    /// The same; a digest takes in what leaves each core.
+    /// The same watch with a digest, which takes everything that leaves each core.
     pub fn digesting(self, digest: Option<Digest>) -> Watch {
         Watch { digest, ..self }
     }
 
-    /// Keeps all sights and judges nothing.
+    /// A watch that keeps all events and has no invariants.
     pub fn recording() -> Watch {
         Watch {
             keep: true,
@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Something happened on a node.
+    /// Takes an event on a node.
     pub fn see(&mut self, at_us: TimeUs, node: NodeId, what: Seen) {
         self.count += 1;
         if let Seen::Ended { code: Code::Ok, .. } = what {
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// Something leaves a node; nothing is done if nobody asks for a digest.
+    /// Adds an output of a node to the digest; does nothing without a digest.
     pub fn leaves(
         &mut self,
         at_us: TimeUs,
@@ -95,14 +95,14 @@ impl Watch {
         }
     }
 
-    /// A line of the story; nothing is done if nobody listens.
+    /// Prints a line of the story; does nothing without a story.
     pub fn tell(&mut self, at_us: TimeUs, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             trace.line(at_us, &line());
         }
     }
 
-    /// The run is over.
+    /// Ends the run: the invariants check its end.
     pub fn end(&mut self) {
         for invariant in &mut self.invariants {
             if self.violation.is_some() {

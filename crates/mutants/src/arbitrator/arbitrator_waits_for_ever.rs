@@ -1,6 +1,6 @@
 //! An arbitrator waits for a cluster without end.
 //!
-//! A wrong address is never told.
+//! The operator never hears of a wrong address.
 
 pub(crate) const MISTAKE: &str =
     "an arbitrator waits for a cluster without end";

@@ -1,6 +1,6 @@
 //! An arbitrator has no vote.
 //!
-//! Of two nodes neither goes on without the other.
+//! Neither of two nodes goes on without the other.
 
 pub(crate) const MISTAKE: &str =
     "an arbitrator has no vote";

@@ -1,4 +1,4 @@
-//! Lists the mistakes in what the simulator does not run, for `scripts/mutants.sh`: name, package, target, test.
+//! Lists the mistakes in code that the simulator does not run, for `scripts/mutants.sh`: name, package, target, test.
 
 #![forbid(unsafe_code)]
 

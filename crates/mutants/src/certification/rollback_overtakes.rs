@@ -1,6 +1,6 @@
 //! A rollback fragment does not wait for the fragments of its transaction.
 //!
-//! It has no keys by which it would depend on them: appliers take it while one is under way, and undo the
-//! transaction below it.
+//! The rollback fragment has no keys and so no dependency on the others. An applier takes it while another fragment
+//! is being applied, and undoes the transaction.
 
 pub(crate) const MISTAKE: &str = "a rollback fragment does not wait for the fragments before it";

@@ -1,6 +1,6 @@
-//! The leader keeps its leadership although its disk does not answer.
+//! The leader keeps leadership although its disk does not answer.
 //!
-//! What it must keep itself, a promise or the state beside the log, holds up everybody.
+//! Its own writes, a promise or the state beside the log, hold up all members.
 
 pub(crate) const MISTAKE: &str =
     "the leader keeps its leadership although its disk does not answer";

@@ -1,6 +1,6 @@
-//! A death counts against what comes next although nothing was applied.
+//! A death counts against the next entry although the server was applying nothing.
 //!
-//! A node that is killed while it waits for others does not start by itself any more.
+//! A node that is killed while it waits for other nodes does not start by itself again.
 
 pub(crate) const MISTAKE: &str =
     "a death counts against what comes next although nothing was applied";

@@ -1,4 +1,4 @@
-//! What is delivered after entries whose payloads were left in the log at a restart does not wait until they are read.
+//! A later delivery does not wait for earlier entries whose payloads a restart left in the log, to be read later.
 
 pub(crate) const MISTAKE: &str =
     "later deliveries overtake those that are read from the log after a restart (rule 9)";

@@ -1,6 +1,6 @@
-//! A node that is bootstrapped goes on with its log although its database is ahead of it (rule 5).
+//! A bootstrapped node continues its log although its database is ahead of the log (rule 5).
 //!
-//! What only databases hold is dropped, and its seqnos are given to something else.
+//! Write-sets that only databases hold are dropped, and their seqnos get other content.
 
 pub(crate) const MISTAKE: &str =
     "a node that is bootstrapped goes on with its log although its database is ahead of it (rule 5)";

@@ -1,6 +1,6 @@
-//! The mark outside the log's volume does not follow what is written and acknowledged (rule 4).
+//! The mark outside the log's volume does not follow writes and acknowledgements (rule 4).
 //!
-//! A volume that loses what was acknowledged, and is mounted again within one boot, is not noticed.
+//! Nobody notices a volume that loses acknowledged entries and is mounted again within one boot.
 
 pub(crate) const MISTAKE: &str =
     "the mark outside the log's volume does not follow what is written and acknowledged (rule 4)";

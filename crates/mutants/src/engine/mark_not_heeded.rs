@@ -1,4 +1,4 @@
-//! A log that ends below its mark counts as one that has forgotten nothing (rule 4).
+//! A log that ends below its mark counts as intact (rule 4).
 //!
 //! Members that miss an acknowledged entry elect each other.
 

@@ -1,5 +1,6 @@
-//! A restart reads the payloads of everything above the newest snapshot of the state into memory.
+//! A restart reads all payloads above the newest log checkpoint into memory.
 //!
-//! After a long pause that is all that the others committed meanwhile: the process runs out of memory, at each start anew.
+//! After a long pause these are all commits of the other members: the process runs out of memory, at each start
+//! again.
 
 pub(crate) const MISTAKE: &str = "a restart takes memory without a bound";

@@ -1,7 +1,8 @@
-//! A process that connects again has forgotten what it has withdrawn (rule 7).
+//! A process that connects again has forgotten its withdrawals (rule 7).
 //!
-//! `SET GLOBAL wsrep_cluster_address` makes a new group, under a new name. What the clients of the old one were told has failed
-//! for certain may be in another member's log: it commits, since nobody's promise says that it is withdrawn.
+//! `SET GLOBAL wsrep_cluster_address` makes a new group, with a new incarnation. Another member's log may hold a
+//! submission of the old incarnation whose client heard of a certain failure. It commits, because no promise lists
+//! the withdrawal.
 
 pub(crate) const MISTAKE: &str =
     "a process that connects again has forgotten what it has withdrawn (rule 7)";

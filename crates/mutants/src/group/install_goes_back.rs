@@ -1,6 +1,6 @@
-//! A member installs a checkpoint that lies below what it has delivered (rule 1).
+//! A member installs a log checkpoint below its delivered entries (rule 1).
 //!
-//! It had asked twice. What was applied in between is delivered again.
+//! It had asked twice. The entries applied in between are delivered again.
 
 pub(crate) const MISTAKE: &str =
     "a checkpoint is installed below what was delivered (rule 1)";

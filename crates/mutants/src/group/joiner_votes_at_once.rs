@@ -1,6 +1,6 @@
 //! A joiner votes from its first view on (rule 3).
 //!
-//! A cluster of one or two stops committing when its joiner dies in the state transfer; and a
-//! joiner without a log counts where a log is asked for.
+//! A cluster of one or two stops committing when its joiner dies in the state transfer. Also, a joiner without a log
+//! counts where the rules need a log.
 
 pub(crate) const MISTAKE: &str = "a joiner votes from its first view on (rule 3)";

@@ -1,5 +1,5 @@
-//! A part of a large payload that was lost is not asked for again.
+//! A fetcher does not request a lost part of a bulk payload again.
 //!
-//! Nobody ever holds all of it: its client waits for ever.
+//! No member ever holds all parts: the client waits for ever.
 
 pub(crate) const MISTAKE: &str = "a lost part of a large payload is not asked for again";

@@ -1,7 +1,7 @@
-//! A leader of a ballot below the promised one is followed (rule 1).
+//! A member follows a leader whose term is below its promise (rule 1).
 //!
-//! Whoever has promised a ballot must be lost for all lower ones; else the old leader and the
-//! new one both find a majority.
+//! A member that has promised a term must not follow any lower term: else the old leader and the new one both find a
+//! majority.
 
 pub(crate) const MISTAKE: &str =
     "a leader of a ballot below the promised one is followed (rule 1)";

@@ -1,3 +1,3 @@
-/// Mistake: a primary component gives way to a node that has gone on alone because of `pc.ignore_quorum`, and drops what it has
-/// acknowledged meanwhile.
+/// Mistake: a primary component yields to a node that has gone on alone because of `pc.ignore_quorum`, and drops its
+/// own acknowledged commits.
 pub(crate) const MISTAKE: &str = "a majority gives way to the override of a node that ignores the quorum";

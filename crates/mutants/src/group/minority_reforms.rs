@@ -1,4 +1,4 @@
-//! With pc.wait_evidence a minority goes on with what it has (rule 4).
+//! With pc.wait_evidence a minority reforms the cluster from its logs (rule 4).
 //!
 //! The majority goes on as well.
 

@@ -1,7 +1,7 @@
-//! Two overrides after a common past meet, and nobody says so (rule 11).
+//! Two branches with different forced views meet, and no log says so (rule 11).
 //!
-//! Both sides stay primary and take writes for as long as nobody compares them. Planted where heartbeats tell of
-//! overrides.
+//! Both sides stay primary and take writes until an operator compares them. Planted where heartbeats tell of forced
+//! views.
 
 pub(crate) const MISTAKE: &str =
     "two components that overrides have made primary meet, and no operator is told (rule 11)";

@@ -1,8 +1,8 @@
-//! A member acknowledges its own suffix, of which the leader knows nothing (rule 1).
+//! A member acknowledges its own suffix, which the leader does not know (rule 1).
 //!
-//! After a takeover a member's log may go on above the point where it meets the new leader's.
-//! Its acknowledgement up to its own end counts for what the leader puts there next, which the
-//! member does not hold. What has been acknowledged with its help is in one log only.
+//! After a leader change a member's log may continue above the point where it agrees with the new leader's log. The
+//! member's acknowledgement up to its own end counts for the leader's next entries there, which the member does not
+//! hold. Entries acknowledged with its help are in one log only.
 
 pub(crate) const MISTAKE: &str =
     "a member acknowledges its own suffix, of which the leader knows nothing (rule 1)";

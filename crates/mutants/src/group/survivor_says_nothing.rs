@@ -1,7 +1,7 @@
-//! Only restarted processes say whom they wait for (rule 18).
+//! Only restarted processes report the members for which they wait (rule 18).
 //!
-//! A member that has survived, and has no majority, is the one on which an operator can end the wait: a disk may be lost for
-//! good while a view is proposed in which it counts. Nobody says so there.
+//! A surviving member without a majority is the one on which an operator can end the wait: a disk may be lost for
+//! good while a view with that member is pending. The surviving member reports nothing.
 
 pub(crate) const MISTAKE: &str =
     "a survivor without a majority does not say who is missing, nor how to go on without them (rule 18)";

@@ -1,8 +1,8 @@
-//! A process on a copied data directory votes, and stands, for the replica although the one that is seated lives.
+//! A duplicate replica votes and stands for election although the member with the same replica id lives.
 //!
-//! What the replica acknowledged after the copy was made is not in the copy's log: with its promise a candidate has a
-//! majority, and leadership, without a committed entry. Planted where its messages are dropped, and where it keeps quiet
-//! by itself.
+//! The copied data directory lacks entries that the replica acknowledged after the copy. With the duplicate's
+//! promise, a candidate has a majority and leads without a committed entry. Planted where its messages are dropped,
+//! and where the duplicate itself stays silent.
 
 pub(crate) const MISTAKE: &str =
     "of two processes on one data directory the one that has no seat votes in elections (rule 14)";

@@ -1,6 +1,6 @@
-//! An answer that comes at the end of the patience is dropped.
+//! An answer that comes at the end of the caller's time limit is dropped.
 //!
-//! The caller takes for undone what was done.
+//! The caller believes that a completed action was not done.
 
 pub(crate) const MISTAKE: &str =
     "an answer that comes at the end of the patience is dropped";

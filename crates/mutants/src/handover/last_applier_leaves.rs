@@ -1,6 +1,6 @@
 //! The last applier may leave.
 //!
-//! Nobody applies any more.
+//! Then no thread applies write-sets.
 
 pub(crate) const MISTAKE: &str =
     "the last applier may leave";

@@ -1,4 +1,4 @@
-//! Each line that a peer causes is written.
+//! The node writes every log line that a peer causes.
 //!
 //! One peer fills the disk of the log.
 

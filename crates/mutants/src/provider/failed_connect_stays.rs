@@ -1,4 +1,4 @@
-//! A connect that failed leaves its connection behind.
+//! A failed connect leaves its connection behind.
 //!
 //! The server cannot connect again.
 

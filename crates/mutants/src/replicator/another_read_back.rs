@@ -1,4 +1,4 @@
-//! What is read back from the log for a write-set that waited without its payload is another's.
+//! A write-set that waited without its payload gets another write-set's payload from the log.
 //!
 //! The database gets the rows of the wrong write-set.
 

@@ -1,4 +1,4 @@
-//! An arbitrator is chosen as donor.
+//! An arbitrator is chosen as the donor.
 //!
 //! It has nothing to send: the joiner waits for ever.
 

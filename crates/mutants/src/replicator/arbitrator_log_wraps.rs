@@ -1,7 +1,7 @@
-//! An arbitrator keeps no more than `gcache.size` (rule 12).
+//! An arbitrator keeps at most `gcache.size` (rule 12).
 //!
-//! Its acknowledgement has committed what a node has not received; when the origin dies, the two are a
-//! majority, and nobody has it.
+//! Its acknowledgement has committed entries that another node has not received. When the origin dies, the two are a
+//! majority, but neither has the entries.
 
 pub(crate) const MISTAKE: &str =
     "an arbitrator drops what a node has not received yet (rule 12)";

@@ -1,6 +1,6 @@
-//! Missing entries are not asked of an arbitrator.
+//! A node does not ask an arbitrator for missing entries.
 //!
-//! Where nobody else has them, acknowledged commits cannot be applied, and the node waits for a snapshot
-//! that nobody can give.
+//! If no other member has the entries, acknowledged commits cannot be applied: the node waits for an SST that no
+//! member can give.
 
 pub(crate) const MISTAKE: &str = "missing entries are not asked of an arbitrator";

@@ -1,6 +1,6 @@
-//! An arbitrator counts as synced, and takes part in votes on apply errors (rule 22).
+//! An arbitrator counts as synced and takes part in error votes (rule 22).
 //!
-//! It has applied nothing, and says of everything that it went well: where one node with a database is
-//! left, what fails there as it would have failed everywhere counts as that node's own mistake.
+//! It has applied nothing and reports success for every seqno. If one node with a database is left, an error that all
+//! databases would have counts as that node's own error.
 
 pub(crate) const MISTAKE: &str = "an arbitrator votes on apply errors (rule 22)";

@@ -1,6 +1,6 @@
-//! A total-order action that was noted to have begun counts as executed (rule 13).
+//! A total-order action counts as executed when only its begin is noted (rule 13).
 //!
-//! A process that was killed within it passes over it: its database lacks what the action did.
+//! A process that was killed in the middle of it skips the action: its database lacks the action's changes.
 
 pub(crate) const MISTAKE: &str =
     "a total-order action that has begun and not ended counts as executed (rule 13)";

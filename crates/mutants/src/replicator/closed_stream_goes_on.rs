@@ -1,5 +1,5 @@
-//! A fragment passes certification after a view at which the servers have closed its transaction.
+//! A fragment passes certification after a view at which the servers closed its transaction.
 //!
-//! It finds no transaction: its origin commits what the others have undone.
+//! The other nodes have undone the transaction; the origin commits it.
 
 pub(crate) const MISTAKE: &str = "a fragment passes after its transaction was closed by a view";

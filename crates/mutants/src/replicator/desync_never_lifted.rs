@@ -1,4 +1,4 @@
-//! A node does not take its desyncs back.
+//! A node does not end its desync.
 //!
 //! It stays Donor/Desynced for ever, without flow control, and no donor is left.
 

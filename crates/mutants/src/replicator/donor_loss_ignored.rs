@@ -1,6 +1,6 @@
-//! A joiner goes on waiting for a donor that has left (server-contract-traps.md#donor-lost).
+//! A joiner still waits for a donor that has left (server-contract-traps.md#donor-lost).
 //!
-//! It would wait for ever: nobody sends, and nobody says so.
+//! It waits for ever: no member sends, and no member says so.
 
 pub(crate) const MISTAKE: &str =
     "a joiner goes on waiting for a donor that has left";

@@ -1,5 +1,5 @@
-//! Commits go on at a donor while it takes its snapshot (rule 19).
+//! A donor goes on committing while it takes its SST (rule 19).
 //!
-//! The snapshot is not the state at the position that the joiner is told.
+//! The SST is not the state at the position that the joiner hears.
 
 pub(crate) const MISTAKE: &str = "commits go on at a donor while it takes its snapshot (rule 19)";

@@ -1,6 +1,6 @@
-//! A database in doubt, whose position covers the action, counts as one on which that was a success (rule 13).
+//! An in-doubt database whose position covers the action counts as a success of the action (rule 13).
 //!
-//! Where all died while it was voted on, and it fails everywhere, nobody keeps a database.
+//! If all nodes died during the error vote, and the action fails everywhere, no node keeps a database.
 
 pub(crate) const MISTAKE: &str =
     "an action at the position of a database in doubt counts as a success in a vote (rules 13, 22)";

@@ -1,5 +1,5 @@
-//! Every fragment says that its transaction begins.
+//! Every fragment is marked as the first one of its transaction.
 //!
-//! The others begin a second transaction with it, or take it for a whole one.
+//! The other nodes begin a second transaction with it, or treat it as a whole transaction.
 
 pub(crate) const MISTAKE: &str = "every fragment says that its transaction begins";

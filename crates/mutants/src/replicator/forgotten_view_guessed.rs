@@ -1,4 +1,5 @@
-//! A replay begins in the oldest view that the group remembers, if it has forgotten the database's (rule 6).
+//! If the group has forgotten the database's view, a replay begins in the oldest view that the group remembers (rule
+//! 6).
 //!
 //! As with `ReplayBeginsInLaterView`, but only after a long absence.
 

@@ -1,6 +1,6 @@
-//! A node that was found inconsistent takes its database for the cluster's when it connects again (rule 22).
+//! A node that was found inconsistent connects again with its database (rule 22).
 //!
-//! Its server runs on, and the write-sets that it did not apply have passed its order: it takes the rest by IST and
-//! serves. Found by the simulator.
+//! Its server still runs, and the write-sets that it did not apply have passed its commit order. It gets the others
+//! by IST and serves. Found by the simulator.
 
 pub(crate) const MISTAKE: &str = "a node that was found inconsistent takes its database for the cluster's when it connects again (rule 22)";

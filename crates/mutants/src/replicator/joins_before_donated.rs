@@ -1,5 +1,5 @@
-//! A joiner has joined as soon as it has its state, whatever its donor has still to say (rule 7).
+//! A joiner counts as joined as soon as it has its state, whatever its donor must still send (rule 7).
 //!
-//! It writes rows that the others still hold for a transaction of which it was not given all.
+//! It writes rows that the other nodes still hold for a transaction that it has only in part.
 
 pub(crate) const MISTAKE: &str = "a joiner does not wait for the end of its transfer (rule 7)";

@@ -1,6 +1,6 @@
-//! The last member that keeps pace with the writers is left out of flow control.
+//! Flow control leaves out the last member that keeps pace with the writers.
 //!
-//! Nobody bounds the backlog any more.
+//! Then nothing bounds the backlog.
 
 pub(crate) const MISTAKE: &str =
     "the last member that keeps pace with the writers is left out of flow control";

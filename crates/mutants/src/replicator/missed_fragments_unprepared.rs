@@ -1,4 +1,4 @@
-//! A server that connects anew is shown no view before what it has missed.
+//! A server that connects anew sees no view before the fragments that it has missed.
 //!
 //! It has not recovered its streaming appliers: the fragments find no transaction.
 

@@ -1,6 +1,6 @@
-//! A current read waits for a position that nothing has been ordered at (rule 17).
+//! A current read waits for a position that holds no entry yet (rule 17).
 //!
-//! Where nobody writes any more it ends with the server's timeout only.
+//! If no client writes any more, the read ends only with the server's timeout.
 
 pub(crate) const MISTAKE: &str =
     "a current read waits for a position that nothing has been ordered at (rule 17)";

@@ -1,5 +1,5 @@
-//! A server that connects anew does not see that a view which it missed repeats the one before.
+//! A server that connects anew does not see that a missed view repeats the one before.
 //!
-//! It keeps the streaming transactions that the others have undone at it.
+//! It keeps the streaming transactions that the other nodes have undone at that view.
 
 pub(crate) const MISTAKE: &str = "a server that connects anew does not see that a view repeats the one before";

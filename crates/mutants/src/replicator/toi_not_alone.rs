@@ -1,4 +1,4 @@
-//! A total-order action starts before everything earlier is released (server-contract.md#to_execute_start).
+//! A total-order action starts before all earlier seqnos are released (server-contract.md#to_execute_start).
 //!
 //! DDL runs beside a transaction on the same table.
 

@@ -1,5 +1,5 @@
-//! The last fragment's client is told at once that nobody knows what became of it (rule 7).
+//! The client of the last fragment is told at once that its outcome is unknown (rule 7).
 //!
-//! It rolls back; committed after all, the fragment lacks the others on its origin.
+//! The server rolls back. If the fragment is committed after all, its origin lacks the other fragments.
 
 pub(crate) const MISTAKE: &str = "a streaming commit of unknown fate is not waited for (rule 7)";

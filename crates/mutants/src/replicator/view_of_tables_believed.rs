@@ -1,5 +1,6 @@
-//! After the script of an IST the server is not shown the view of its database.
+//! After the script of an IST, the server does not see the view of its database.
 //!
-//! Its tables may know of the view after that already: it takes it for a repeated one, and undoes all streaming transactions.
+//! Its tables may already know of the view after that. Then the server treats that view as repeated and undoes all
+//! streaming transactions.
 
 pub(crate) const MISTAKE: &str = "after the script of an IST the view in the server's tables is believed";

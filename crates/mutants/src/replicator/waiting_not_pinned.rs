@@ -1,5 +1,5 @@
-//! The log keeps no more than `gcache.size`, whatever of it waits to be applied (rule 12).
+//! The log keeps at most `gcache.size`, even of entries that wait to be applied (rule 12).
 //!
-//! A node that lags behind by more cannot read back what it has to apply, and has to be restarted.
+//! A node that lags by more cannot read its unapplied entries back, and must be restarted.
 
 pub(crate) const MISTAKE: &str = "the log drops write-sets that wait to be applied (rule 12)";

@@ -1,5 +1,5 @@
-//! All that waits is encrypted in one hold of the lock.
+//! All waiting frames are encrypted in one hold of the lock.
 //!
-//! A large write-set holds up all commits of the node meanwhile.
+//! Meanwhile a large write-set holds up all commits of the node.
 
 pub(crate) const MISTAKE: &str = "all that waits is encrypted in one hold of the lock";

@@ -1,6 +1,6 @@
-//! Everybody may connect, whatever the allowlist says.
+//! Every peer may connect, whatever the allowlist says.
 //!
-//! A stranger reads the log.
+//! A foreign process reads the log.
 
 pub(crate) const MISTAKE: &str =
     "everybody may connect, whatever the allowlist says";

@@ -1,6 +1,6 @@
-//! Nobody hears that frames to a peer were dropped.
+//! The node does not hear that frames to a peer were dropped.
 //!
-//! What was in them is not sent again until somebody asks.
+//! Their contents are not sent again until the peer asks.
 
 pub(crate) const MISTAKE: &str =
     "nobody hears that frames to a peer were dropped";

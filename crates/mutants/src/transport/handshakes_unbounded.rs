@@ -1,5 +1,5 @@
-//! Callers that shake hands are not bounded.
+//! The number of callers in a handshake is not limited.
 //!
-//! Silent ones take all descriptors of the server.
+//! Silent callers take all descriptors of the server.
 
 pub(crate) const MISTAKE: &str = "callers that shake hands are not bounded";

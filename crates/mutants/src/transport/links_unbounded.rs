@@ -1,6 +1,6 @@
-//! A node takes any number of peers.
+//! A node accepts any number of peers.
 //!
-//! They take the descriptors of the server.
+//! The peers take the descriptors of the server.
 
 pub(crate) const MISTAKE: &str =
     "a node takes any number of peers";

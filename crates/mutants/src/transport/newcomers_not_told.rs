@@ -1,4 +1,4 @@
-//! Members are not told of each other.
+//! Members do not tell newcomers of each other.
 //!
 //! A cluster stays in parts that only know their seeds.
 

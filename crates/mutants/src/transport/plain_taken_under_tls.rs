@@ -1,5 +1,5 @@
-//! A node with TLS takes peers without.
+//! A node with TLS accepts peers without TLS.
 //!
-//! What they say, and what they are told, can be read and changed on the way.
+//! An attacker on the way can read and change their frames and the answers.
 
 pub(crate) const MISTAKE: &str = "a node with TLS takes peers without";

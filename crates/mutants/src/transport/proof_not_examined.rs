@@ -1,5 +1,5 @@
-//! The signature of a Hello is not looked at.
+//! The signature of a Hello is not checked.
 //!
-//! Whoever is admitted repeats a Hello that it has heard from another, and is taken for that one.
+//! An admitted process repeats a Hello that it has heard from another member, and counts as that member.
 
 pub(crate) const MISTAKE: &str = "the signature of a Hello is not looked at";

@@ -1,4 +1,4 @@
-//! A second connection takes the place of the one that stands.
+//! A second connection replaces the existing one.
 //!
 //! Frames are lost each time both sides call.
 

@@ -1,6 +1,6 @@
-//! Callers that say nothing are kept, however many there are.
+//! Silent callers are kept, whatever their number.
 //!
-//! They take the descriptors of the server.
+//! The callers take the descriptors of the server.
 
 pub(crate) const MISTAKE: &str =
     "callers that say nothing are kept, however many there are";

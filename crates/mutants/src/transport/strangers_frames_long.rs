@@ -1,5 +1,5 @@
-//! A peer that is no member may send frames as long as a member's.
+//! A peer that is no member may send frames as long as a member's frames.
 //!
-//! Whoever reaches the port fills the memory of all nodes.
+//! Anyone who reaches the port can fill the memory of all nodes.
 
 pub(crate) const MISTAKE: &str = "a stranger's frames may be as long as a member's";

@@ -30,7 +30,7 @@ struct Change<'a> {
 /// The result of a power loss.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Number of unflushed changes.
+    /// Number of changes that the loss took back.
     pub changes: usize,
     /// Number of unflushed changes that survived; one more may survive in part.
     pub survived: usize,
