@@ -1,7 +1,7 @@
-//! What the members say that their logs hold, in which ballot.
+//! The latest acknowledgement of each replica: (term, position).
 //!
-//! Comes in: acknowledgements. Goes out: what counts for commits. Holds: an acknowledgement counts for its own ballot only
-//! (rule 1), and for the latest process of its replica (rule 14).
+//! In: acknowledgements from members. Out: the highest position that a majority holds in a term. An acknowledgement
+//! counts only in its own term (rule 1), and only if it comes from the latest process of its replica (rule 14).
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct Ack {
 pub(crate) struct Acks(BTreeMap<ReplicaId, Ack>);
 
 impl Acks {
-    /// A process, which speaks for this replica, holds the log up to here.
+    /// Records that the process `from` of this replica holds the log up to `position`.
     pub(crate) fn record(
         &mut self,
         replica: ReplicaId,
@@ -43,14 +43,14 @@ impl Acks {
         }
     }
 
-    /// What the replica has acknowledged in this ballot.
+    /// The position that the replica has acknowledged in this term; 0 if none.
     pub(crate) fn of_replica(&self, replica: ReplicaId, ballot: Ballot) -> Position {
         let ack = self.0.get(&replica);
         let ack = ack.filter(|ack| ack.ballot == ballot || planted(Mutant::OldBallotAcksCount));
         ack.map_or(0, |ack| ack.position)
     }
 
-    /// What this process has acknowledged in this ballot, for that replica.
+    /// The position that this process of the replica has acknowledged in this term; 0 if none.
     pub(crate) fn of_process(
         &self,
         replica: ReplicaId,
@@ -62,14 +62,15 @@ impl Acks {
         ack.map_or(0, |ack| ack.position)
     }
 
-    /// The same, whatever its replica.
+    /// The position that this process has acknowledged in this term, for whichever replica; 0 if none.
     pub(crate) fn of_member(&self, incarnation: Incarnation, ballot: Ballot) -> Position {
         let mut acks = self.0.values();
         let ack = acks.find(|ack| ack.incarnation == incarnation && ack.ballot == ballot);
         ack.map_or(0, |ack| ack.position)
     }
 
-    /// Highest position that more than half of the votes hold, in this ballot; `own`: this replica, and what it holds.
+    /// Returns the highest position that members with more than half of the votes hold in this term. `own`: this
+    /// replica, and the position up to which it holds the log.
     pub(crate) fn quorum(
         &self,
         configuration: &Configuration,
@@ -94,7 +95,7 @@ impl Acks {
         0 // not reached: every configuration has a vote in it (`propose_changes`)
     }
 
-    /// A process speaks for this replica: what an earlier one has said counts no more.
+    /// The process `by` now speaks for this replica: drops the acknowledgement of an earlier process.
     pub(crate) fn replaced(&mut self, replica: ReplicaId, by: Incarnation) {
         if self
             .0
@@ -105,8 +106,8 @@ impl Acks {
         }
     }
 
-    /// A process is gone. Unless its replica has a seat it says it again when it is back: else every id that ever came would be
-    /// kept.
+    /// A process is gone. Keeps its acknowledgement only if the configuration lists its replica: otherwise this map
+    /// would keep every id that ever connected. If such a process returns, it acknowledges again.
     pub(crate) fn gone(&mut self, incarnation: Incarnation, has_seat: impl Fn(ReplicaId) -> bool) {
         self.0
             .retain(|replica, ack| ack.incarnation != incarnation || has_seat(*replica));

@@ -1,4 +1,7 @@
-//! Branches of one history (rule 11): an operator's override made one, and others may have gone on without it.
+//! Branches of one history (rule 11): a forced view made one, and other members may have gone on without that view.
+//!
+//! In: the forced-view histories of this log and of the peers. Out: whether this component is overruled, whether a peer
+//! is on another branch, and which part of its promise counts. This module only reads; it owns no state.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,11 +16,12 @@ use crate::message::{Promise, Proof, Standing, Status, Summary};
 use crate::peer::Peer;
 use crate::peers::Peers;
 
-/// A history has so many overrides at most. All of them are remembered for good: a node from before any of them may come
-/// back, and is known by what it lacks. Every node notes them beside its log, where they have to fit (docs/log-format.md).
+/// The greatest number of forced views in one history. Every node remembers all of them for ever: a node from before
+/// any of them may come back, and the others recognise it by the ids that it lacks. Every node also writes them beside
+/// its log, where they must fit (docs/log-format.md).
 pub const OVERRIDES_MAX: usize = 512;
 
-/// Why there is no further override, and what to do.
+/// Returns the error text for one forced view too many: the reason and the remedy.
 pub fn tell_no_more_overrides() -> String {
     format!(
         "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, pc.ignore_quorum), \
@@ -28,7 +32,7 @@ pub fn tell_no_more_overrides() -> String {
     )
 }
 
-/// Reads what there is to know of the branches of the history: the own log's overrides, and those of the peers.
+/// A view on the parts that know of branches: the forced views in the local log, and those of the peers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branches<'a> {
     pub context: &'a Context,
@@ -38,7 +42,7 @@ pub(crate) struct Branches<'a> {
     pub forced_views: &'a ForcedViews,
 }
 
-/// Borrows it from a group, beside a part of it that is changed.
+/// Borrows [`Branches`] from a group, so that the caller can change another part of the group meanwhile.
 macro_rules! branches {
     ($group:expr) => {
         $crate::branches::Branches {
@@ -57,8 +61,8 @@ impl<'a> Branches<'a> {
         known!(self)
     }
 
-    /// This member's place in the newest configuration; that of the process before, if it was
-    /// restarted and its log says so.
+    /// Returns this process's member entry in the newest configuration. If this process was restarted and no view has
+    /// admitted it since, returns the entry of its replica's earlier process.
     pub(crate) fn own_seat(self) -> Option<&'a Member> {
         let latest = self.log.latest();
         let former = || {
@@ -70,22 +74,22 @@ impl<'a> Branches<'a> {
         latest.member(self.context.me()).or_else(former)
     }
 
-    /// True if this component was overruled by an override that it has not taken over yet: it
-    /// neither orders nor elects.
+    /// True if a forced view that this component has not adopted yet overrules it: then it neither orders nor elects.
     pub(crate) fn is_overridden(self) -> bool {
         let overruled = (self.forced_views).overrule(&self.log.committed().overrides);
         overruled || self.would_fork() || self.gives_up_overrides()
     }
 
-    /// Who is not primary does not become so again without an override that somebody here has committed, be that one
-    /// primary or not (rule 11): both would go on, and what one of them acknowledges would be dropped.
+    /// True if this node is non-primary and a connected peer, primary or not, has committed a forced view that this log
+    /// lacks (rule 11). If this node became primary without that view, both branches would go on, and the commits that
+    /// one of them acknowledges would be dropped.
     fn would_fork(self) -> bool {
         self.component.is_non_primary()
             && !planted(Mutant::OverrideOfFollowerIgnored)
             && self.overriders().next().is_some()
     }
 
-    /// Connected peers that have committed an override which comes after all in this log.
+    /// Returns the connected peers that have committed a forced view which comes after all forced views in this log.
     pub(crate) fn overriders(self) -> impl Iterator<Item = (Incarnation, &'a Peer, &'a Status)> {
         let own = self.log.overrides();
         let peers = self.peers.connected().filter_map(|(incarnation, peer)| {
@@ -102,8 +106,8 @@ impl<'a> Branches<'a> {
         })
     }
 
-    /// The peer is primary on a branch without this log's overrides, or has been and now gives way to them: it has no word
-    /// here.
+    /// True if the peer is, or was, primary on a branch without this log's forced views. It may give way to them by
+    /// now. Its messages count for nothing here.
     pub(crate) fn has_gone_elsewhere(self, peer: Incarnation) -> bool {
         let status = self.peers.status_of(peer);
         let went = status.is_some_and(|status| {
@@ -114,9 +118,9 @@ impl<'a> Branches<'a> {
         went && self.lacks_own_override(peer)
     }
 
-    /// True if the peer has not committed an override that this log includes. If it is on a branch
-    /// without it, its positions and ballots mean something else here (rule 11); it gives way when it
-    /// hears of the override by this process's status.
+    /// True if the peer has not committed a forced view that this log includes. If the peer is on a branch without that
+    /// view, its positions and terms mean something else here (rule 11). The peer gives way when this process's status
+    /// tells it of the view.
     pub(crate) fn lacks_own_override(self, from: Incarnation) -> bool {
         let own = self.binding_overrides();
         self.known()
@@ -124,13 +128,14 @@ impl<'a> Branches<'a> {
             .is_some_and(|theirs| !theirs.starts_with(own))
     }
 
-    /// The same, of a peer that cannot be about to commit it: it has no seat in the view in force.
+    /// True if the peer lacks a forced view of this log ([`Self::lacks_own_override`]), and cannot be about to commit
+    /// it because its replica is not in the configuration in force.
     pub(crate) fn is_of_older_branch(self, from: Incarnation) -> bool {
         let peer = self.peers.get(from);
         self.lacks_own_override(from) && !peer.is_some_and(|peer| self.log.has_seat(peer.replica))
     }
 
-    /// True if the peer's log has the same overrides as this one for certain, or the peer has yet to say.
+    /// True if the peer's log certainly has the same forced views as this one, or if the peer has sent no status yet.
     pub(crate) fn is_of_own_branch(self, from: Incarnation, log: &Summary) -> bool {
         let Some(theirs) = self.known().overrides_of(from) else {
             return true;
@@ -139,17 +144,18 @@ impl<'a> Branches<'a> {
         if planted(Mutant::OverridesIgnored) || theirs == own {
             return true;
         }
-        // It has committed an override that is only in the log here, or the other way round; or it has missed the override,
-        // and its log is the beginning of this one: it keeps what it has.
+        // `ahead`: the peer has committed a forced view that is in this log, but not committed here. `behind`: the peer
+        // has missed a forced view, and its log holds this commit point or is the beginning of this log: it keeps its
+        // entries.
         let ahead = theirs.starts_with(own) && self.log.overrides().starts_with(theirs);
         let is_part = self.log.tail().ballot_at(log.end) == Some(log.end_ballot);
         let behind = own.starts_with(theirs) && (log.holds(self.log.committed()) || is_part);
         ahead || behind
     }
 
-    /// What the promise says of this log's branch. Positions and configurations of another one are no evidence:
-    /// of its giver only the vote counts, as that of one who may have forgotten what it acknowledged here
-    /// (rule 4). None: it knows of an override that this log lacks, so that this candidate is the one to yield.
+    /// Reduces a promise to the part that is evidence on this log's branch. Positions and configurations of another
+    /// branch are none: then only the promiser's vote counts, as the vote of an amnesiac replica (rule 4). None: the
+    /// promiser knows a forced view that this log lacks, so this candidate must yield.
     pub(crate) fn as_evidence(self, from: Incarnation, promise: Promise) -> Option<Promise> {
         let log = &promise.summary;
         let own = &self.log.committed().overrides;
@@ -161,7 +167,7 @@ impl<'a> Branches<'a> {
         }
         let is_outvoted = self.outvotes_peer(from);
         if !own.starts_with(theirs) && !is_outvoted {
-            // It is asked to lead if its log is the better one.
+            // If the promiser's log is the better one, this candidate asks it to lead.
             let better = log.last() > self.log.last();
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }

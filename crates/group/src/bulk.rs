@@ -1,11 +1,11 @@
-//! Bulk payloads on their way: what the parts that spread, fetch and serve them ask for.
+//! The outputs of the parts that disseminate, fetch and serve bulk payloads. [`crate::dissemination`] carries them out.
 
 use bytes::Bytes;
 
 use crate::ids::{Incarnation, ParcelId, SubmissionId};
 use crate::message::Message;
 
-/// What is to be done for a bulk payload.
+/// A request of one of these parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BulkOutput {
     Send(Vec<Incarnation>, Message),
@@ -15,13 +15,13 @@ pub(crate) enum BulkOutput {
         offset: u32,
         bytes: Bytes,
     },
-    /// It is not wanted any more.
+    /// Drop the staged bytes: nobody wants this bulk payload any more.
     Unstage(ParcelId),
-    /// An own one may be submitted: a majority and the leader hold it, or the majority is lost.
+    /// An own bulk payload may be submitted: a majority and the leader hold it, or the majority is lost.
     MaySubmit(u64),
-    /// All of one has come from its origin.
+    /// A bulk payload of another member has come in completely from its origin.
     Fetched,
-    /// This is the payload of a submission: what was staged as the parcel, but for its first bytes.
+    /// This is the payload of a submission. The staged bytes are the same, except the first `head` bytes.
     Ready {
         parcel: ParcelId,
         id: SubmissionId,
@@ -29,13 +29,13 @@ pub(crate) enum BulkOutput {
         digest: u32,
         payload: Bytes,
     },
-    /// The same, out of the leader's log.
+    /// As `Ready`, but the payload came from the leader's log.
     ReadyFromLog {
         parcel: ParcelId,
         id: SubmissionId,
         digest: u32,
         payload: Bytes,
     },
-    /// This process, which was asked, has it no more: a checkpoint may be all that is left.
+    /// The process that was asked no longer has the payload: only a log checkpoint may be left of it.
     AskAnew(Incarnation),
 }

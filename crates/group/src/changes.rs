@@ -1,8 +1,8 @@
-//! Membership changes wished for; the next proposal takes them all.
+//! The membership changes that members request; the next proposal takes all of them.
 //!
-//! Comes in: who wants to be admitted, to leave, or to have another weight. Goes out: the next configuration. Holds: one is under
-//! way at a time; a change keeps the majority of the one before (rule 10); who is admitted has no vote before it has joined
-//! (rule 3).
+//! In: requests for admission, for leaving, or for another weight. Out: the next configuration. At most one is pending
+//! at a time; a change keeps the majority of the one before (rule 10); an admitted process has no vote before it has
+//! joined (rule 3).
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,22 @@ pub(crate) struct Changes {
     admit: BTreeMap<Incarnation, Member>,
     leave: Vec<Incarnation>,
     weights: BTreeMap<Incarnation, u8>,
-    /// A member, or this leader, declared non-primary in the view with this number: everybody gets
-    /// one with a greater number.
+    /// A member, or this leader, declared itself non-primary in the view with this number: the next view must have a
+    /// greater number.
     reform: Option<u64>,
 }
 
-/// What becomes of the wishes.
+/// The result of [`Changes::propose`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proposal {
-    /// This is proposed.
+    /// The leader proposes this configuration.
     View(Configuration),
-    /// Nothing: nobody would have a vote.
+    /// The leader proposes nothing: no member would have a vote.
     NoVoteLeft,
 }
 
 impl Changes {
-    /// A process asks for admission. Err: why it is refused.
+    /// Takes a process's request for admission. Err: the reason for a refusal.
     pub(crate) fn ask_admission(
         &mut self,
         known: Known,
@@ -49,7 +49,7 @@ impl Changes {
             self.admit.insert(from, join.member);
             return Ok(());
         }
-        // Numbers of another branch mean nothing here.
+        // View numbers of another branch mean nothing here.
         let is_of_branch = join.overrides == known.log.committed().overrides;
         if is_of_branch && join.known_number >= latest.number {
             self.reform(join.known_number);
@@ -67,7 +67,7 @@ impl Changes {
         self.weights.insert(member, weight);
     }
 
-    /// Everybody is to get a view with a greater number than this.
+    /// Requests a view with a greater number than `left`.
     pub(crate) fn reform(&mut self, left: u64) {
         self.reform = self.reform.max(Some(left));
     }
@@ -120,8 +120,8 @@ impl Changes {
         Ok(())
     }
 
-    /// One configuration with all that is wished for and due, if none is under way. `since`: silence before that says nothing.
-    /// `is_intact`: this member has forgotten nothing.
+    /// Makes one configuration of all requests that are due, if none is pending. `since`: a member's silence counts
+    /// from this time on. `is_intact`: this member has forgotten nothing that it acknowledged.
     pub(crate) fn propose(
         &mut self,
         branches: Branches,
@@ -137,11 +137,11 @@ impl Changes {
             false => &log.committed().configuration,
         };
         let mut wishes = std::mem::take(self);
-        // Who had no history when it asked may have joined another cluster since.
+        // A process without a history, which asked for admission here, may have joined another cluster since.
         wishes.admit.retain(|joiner, _| !known.is_foreign(*joiner));
         let mut changes = wishes.clone();
         if current.member(known.me()).is_none() && current.replica(known.my_replica()).is_some() {
-            // Elected for its log before its restarted process was admitted.
+            // This restarted process was elected for its log before a view admitted it.
             let me = Member {
                 voter: is_intact,
                 ..known.context.config().me.clone()
@@ -160,13 +160,13 @@ impl Changes {
         if known.hears_majority(timeout_ms, &next) && can_elect(known, &next) {
             return Some(Proposal::View(next));
         }
-        // Nobody could commit it: a restarted process that is admitted has no vote at first. When
-        // the others have been silent for long enough they are left out, and it is.
+        // No majority could commit this configuration: a restarted process has no vote at first. When the other members
+        // have been silent for long enough, the proposal leaves them out, and can be committed.
         *self = wishes;
         None
     }
 
-    /// The configuration after this one.
+    /// Returns the configuration that follows `current`.
     fn applied(self, current: &Configuration, branches: Branches, since: TimeMs) -> Configuration {
         let mut next = Configuration {
             override_id: None,
@@ -179,7 +179,7 @@ impl Changes {
         for (incarnation, member) in self.admit {
             next.members.retain(|m| m.replica != member.replica);
             if current.member(incarnation).is_none() {
-                // Who lost nothing that it acknowledged keeps the vote of its seat (rules 3, 14).
+                // A process whose replica lost nothing that it acknowledged keeps that replica's vote (rules 3, 14).
                 let seat = current.replica(member.replica);
                 let voter = member.voter && seat.is_some_and(|seat| seat.voter);
                 next.members.push(Member {
@@ -193,7 +193,7 @@ impl Changes {
             if let Some(weight) = self.weights.get(&member.incarnation) {
                 member.full_weight = *weight;
             }
-            // A vote is given to who sits there already: who is admitted now has yet to join.
+            // Only a member of the current configuration gets a vote: a process that this one admits has yet to join.
             let sits = current.member(member.incarnation).is_some();
             let joined = branches.component.has_joined(member.incarnation);
             member.voter |= sits && joined || planted(Mutant::JoinerVotesAtOnce);
@@ -208,22 +208,22 @@ impl Changes {
     }
 }
 
-/// True if a leader could be elected under this configuration although restarted processes, which
-/// may have forgotten what they acknowledged, sit in it with the vote of the one before (rule 4):
-/// they have to come in first.
+/// True if the members could elect a leader under this configuration. A replica whose process was restarted counts
+/// against that: the new process may be amnesiac (rule 4), and a view must admit it first.
 fn can_elect(known: Known, configuration: &Configuration) -> bool {
     let is_intact = |m: &Member| is_here(known, m) || successors(known, m).next().is_none();
     configuration.is_half(configuration.weight_of(is_intact))
 }
 
-/// The seat's own process speaks; another one on its data directory is a copy's (rule 14).
+/// True if the process that the configuration names for this seat is heard. Another process of the same replica runs on
+/// a copy of the data directory (rule 14).
 fn is_here(known: Known, seat: &Member) -> bool {
     let timeout_ms = known.context.config().leader_timeout_ms;
     let heard = |peer: &Peer| peer.up && known.now() < peer.heard_at + timeout_ms;
     seat.incarnation == known.me() || known.peers.get(seat.incarnation).is_some_and(heard)
 }
 
-/// Processes that have taken the place of the seat's, and are connected.
+/// Returns the connected processes of the seat's replica, other than the process that the configuration names.
 fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'a Peer> {
     let connected = known.peers.connected();
     let another =
@@ -231,14 +231,13 @@ fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'
     another.map(|(_, peer)| peer)
 }
 
-/// Leaves out members that are proven dead or silent for too long, as long as the remainder
-/// keeps the majority (rule 10).
+/// Removes members that are proven dead or silent for too long, if the remaining members keep the majority (rule 10).
 fn leave_out_the_dead(branches: Branches, since: TimeMs, next: &mut Configuration) {
     let (known, now) = (branches.known(), branches.context.now());
     let timeout_ms = known.context.config().suspect_timeout_ms;
     let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
     let gone = |m: &Member| match known.peers.get(m.incarnation) {
-        // A seat whose process has restarted is taken by the new one, if that lives.
+        // The replica's process has restarted: its new process takes the place, if it lives.
         _ if m.replica == known.my_replica() || successors(known, m).any(speaks) => false,
         Some(peer) if peer.dead || branches.has_gone_on_alone(m) => true,
         Some(peer) => now >= peer.heard_at.max(since) + timeout_ms,

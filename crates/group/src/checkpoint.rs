@@ -1,20 +1,20 @@
-//! The group's replicated state at one position.
+//! The group's replicated state at one position: the group's half of a log checkpoint.
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
 use crate::numbers::Numbers;
 
-/// What a log that begins above `position` must know of everything below it.
+/// The group's replicated state at `position`. A log that begins above it needs no more of the entries below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checkpoint {
     /// Last position covered.
     pub position: Position,
-    /// Ballot of the entry there.
+    /// Term of the entry there.
     pub ballot: Ballot,
     /// Cluster uuid.
     pub history: Uuid,
-    /// Ids of the operator's overrides so far, oldest first (rule 11).
+    /// Ids of all forced views so far, oldest first (rule 11).
     pub overrides: Vec<Uuid>,
     /// Configuration in force.
     pub configuration: Configuration,
@@ -23,7 +23,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Last number ordered for this submitter; None if another incarnation took its place.
+    /// Last number ordered for this origin; None if another incarnation took its place.
     pub fn last_number(&self, replica: ReplicaId, incarnation: Incarnation) -> Option<u64> {
         self.numbers.last(replica, incarnation)
     }

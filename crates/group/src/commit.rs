@@ -1,4 +1,7 @@
-//! The own log: what it takes in and drops, what of it is committed and delivered, what it begins with after a restart.
+//! The coordinator's work on the local log: commit point, delivery, append, truncation, and the start after a restart.
+//!
+//! In: acknowledgements, the leader's commit point, a recovered log. Out: deliveries and log writes. A committed entry,
+//! and one that this member acknowledged in the term in force, is never dropped (rule 1).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -22,8 +25,8 @@ impl Group {
         }
     }
 
-    /// Acknowledgements count for their own ballot only (rule 1) and for the latest incarnation of
-    /// their replica (rule 14).
+    /// Records an acknowledgement. It counts only in its own term (rule 1), and only from the latest incarnation of its
+    /// replica (rule 14).
     pub(crate) fn record_ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
         let Some(peer) = self.peers.get(from).filter(|peer| peer.up) else {
             return;
@@ -34,14 +37,14 @@ impl Group {
         }
     }
 
-    /// Up to here this member is known to hold what is committed: by its own word, in the ballot in force here. 0: nothing
-    /// was heard.
+    /// Returns the position up to which the member holds the committed log, by its own acknowledgement in the term in
+    /// force. 0: no acknowledgement was heard.
     pub fn held_by(&self, member: Incarnation) -> Position {
         let word = self.acks.of_member(member, self.vote.promised());
         word.min(self.log.committed().position)
     }
 
-    /// Commits what the acknowledgements allow.
+    /// Commits as far as the acknowledgements allow.
     pub(crate) fn advance_commit(&mut self) {
         if !self.matching.is_matched() && !self.role.is_leader() {
             return;
@@ -53,14 +56,14 @@ impl Group {
             self.commit_to(position);
         }
         if let Some(leader) = self.role.leader() {
-            // Its log is the group's now, whatever it once forgot.
+            // This leader's log is the group's now, so this replica is intact, whatever it once forgot.
             if self.log.committed().position >= leader.start() {
                 self.vote.is_intact();
             }
         }
     }
 
-    /// The leader says what is committed; true for this log as far as it matches.
+    /// Takes the leader's commit point, which holds for this log as far as the two logs agree.
     pub(crate) fn learn_commit(&mut self, commit: Position) {
         let commit = match planted(Mutant::UncommittedDelivered) {
             true => self.own_ack(),
@@ -99,7 +102,7 @@ impl Group {
         }
     }
 
-    /// A configuration is committed.
+    /// Tells all parts that a configuration is committed.
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.me();
         let at = self.log.committed().position;
@@ -112,7 +115,7 @@ impl Group {
         self.disseminate(outputs);
         if now.member(me).is_some() {
             if before.member(me).is_none() {
-                // After a long absence the numbers begin anew ([`crate::Numbers`]).
+                // After a long absence the submission numbers begin anew ([`crate::Numbers`]).
                 let number = self.log.committed().last_number(self.my_replica(), me);
                 self.fail_covered(number.unwrap_or(0));
             }
@@ -120,7 +123,8 @@ impl Group {
         }
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.configured(now);
-            // As the primary that it is by now: who has this view, too, would leave it again.
+            // The heartbeat says that this leader is primary by now. Otherwise a member that has committed this view
+            // would become non-primary again.
             self.announce();
         }
         let left: Vec<Incarnation> = before
@@ -138,8 +142,9 @@ impl Group {
         }
     }
 
-    /// This member is in a committed configuration: primary, unless it is one from before it
-    /// declared itself non-primary, or it has left without the cluster's word.
+    /// A committed configuration lists this member, which makes it primary. Exceptions: the configuration is not newer
+    /// than the one in which the member declared itself non-primary, or the member has left without the cluster's
+    /// confirmation.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         self.dissemination.seated();
         if self.component.admit(configuration.number) {
@@ -150,7 +155,7 @@ impl Group {
 
     // ---- what the own log takes in and drops ----
 
-    /// Appends to the own log.
+    /// Appends an entry to the local log.
     pub(crate) fn append(&mut self, entry: Entry) {
         let is_durable = self.context.config().append_is_durable;
         self.log.append(entry.clone(), is_durable);
@@ -172,8 +177,7 @@ impl Group {
         dropped
     }
 
-    /// Drops committed entries from memory; a leader keeps what connected members lack, within
-    /// bounds.
+    /// Drops committed entries from memory. A leader keeps the entries that connected members lack, within bounds.
     pub(crate) fn trim(&mut self) {
         let leader = self.role.leader();
         let lacking = leader.and_then(|leader| leader.replication.least_acked());
@@ -181,8 +185,8 @@ impl Group {
         self.log.trim(tail_bytes, lacking);
     }
 
-    /// What is voided, and all that stands above it, is appended again: payloads of it that are in the log only are read
-    /// first.
+    /// Reads payloads back from the log for a candidate. A new leader appends the voided submissions, and all entries
+    /// above them, again; the payloads that are no longer in memory must be read first.
     pub(crate) fn read_left(&mut self, log: &dyn LogReader) {
         let Some(from) = self.log.take_wanted() else {
             return;
@@ -210,7 +214,7 @@ impl Group {
 
     // ---- after a restart (rules 4, 6, 14) ----
 
-    /// Goes on with the log of an earlier process. What is known to be committed is delivered again.
+    /// Goes on with the log of an earlier process, and delivers the entries that are known to be committed again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
         let ids = log.entries.iter().filter_map(Entry::submission);
         for id in ids {
@@ -219,18 +223,19 @@ impl Group {
         }
         let commit = self.log.resume(log);
         self.component.resume();
-        // Whoever has entries of a ballot follows it, although the promise may not have reached the disk.
+        // A log with entries of a term has promised that term, although the promise may not have reached the disk.
         if self.log.tail().end_ballot() > self.vote.promised() {
             self.promise_ballot(self.log.tail().end_ballot());
         }
         self.commit_to(commit);
-        // No view seats this incarnation yet: the first that does is its way back, whatever number an uncommitted one in
-        // this log has.
+        // No view lists this incarnation yet. The first that does makes it primary, whatever number a pending
+        // configuration in this log has.
         let number = self.log.committed().configuration.number;
         self.component.left_in(number);
     }
 
-    /// The seat that a restarted process has found in its log is gone.
+    /// True if a configuration removes the replica of this restarted process, which the configuration before still
+    /// listed.
     pub(crate) fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
         let has =
             |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();

@@ -1,15 +1,15 @@
-//! Lines about peers that say what no correct member says: few, however much of it comes.
+//! Log lines about peers that send messages which no correct member sends: at most one per peer and 10 s.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{Incarnation, TimeMs};
 
-/// A peer is complained of so often.
+/// Shortest time between two lines about one peer.
 const PERIOD_MS: TimeMs = 10_000;
-/// Of so many peers at a time.
+/// Greatest number of peers that are remembered at a time.
 const PEERS_MAX: usize = 256;
 
-/// Who was complained of, and when.
+/// The last complaint about each peer.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Complaints(BTreeMap<Incarnation, Complaint>);
 
@@ -20,8 +20,8 @@ struct Complaint {
 }
 
 impl Complaints {
-    /// The line to write about this peer now, with a count of those left out since the last one; None: it is left out
-    /// as well, and not even worded.
+    /// Returns the line to write about this peer now, with the number of lines suppressed since the last one. None:
+    /// this line is suppressed, too, and `text` is not called.
     pub fn line(
         &mut self,
         of: Incarnation,
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(line, None);
     }
 
-    /// Whoever comes back under new names again and again is not worth the memory.
+    /// A peer that returns under ever new names must not fill the memory.
     #[test]
     fn no_more_peers_are_known_than_fit() {
         let mut complaints = Complaints::default();

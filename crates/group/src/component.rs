@@ -1,7 +1,8 @@
-//! This process's place in the component: outside, primary, or without a majority; its way in and out.
+//! The component state of this process: outside (joining or left), primary, or non-primary; and its joining and
+//! leaving.
 //!
-//! Comes in: views that seat it or leave it out, majorities lost. Goes out: what it believes about itself. Holds: the way back
-//! from non-primary is a view that is newer than the one it was left in; who has left for good stays outside.
+//! In: views that list or omit this process, losses of the majority. Out: the component state. Only a view newer than
+//! the one in which the process became non-primary makes it primary again. A process that has left stays outside.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +17,21 @@ use crate::peer::Peer;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Component {
     state: Standing,
-    /// It began with a log, and was in no view yet since.
+    /// True if this process began with a log, and no view has admitted it since.
     resumed: bool,
-    /// Another process is seated for the own data directory (rule 14).
+    /// True if the configuration lists another process of this replica id (rule 14).
     is_copy: bool,
-    /// View number known when non-primary was declared; 0: never was in a view.
+    /// Number of the newest view when this process became non-primary; 0: it never was in a view.
     left_number: u64,
-    /// Who was shown as the non-primary component last.
+    /// Members of the non-primary component that was reported last.
     shown: Vec<Incarnation>,
-    /// Members that the replicated state calls joined.
+    /// Members that have joined, as the control state says.
     joined: BTreeSet<Incarnation>,
     join_sent_at: TimeMs,
     leaving: Option<Leaving>,
-    /// Since when a majority was heard, or missed.
+    /// When this process last heard a majority, or since when it misses one.
     majority: Majority,
-    /// Has left for good: it never asks to be admitted again under this incarnation.
+    /// True once this process has left for good: it never requests admission again under this incarnation.
     gone: bool,
 }
 
@@ -84,7 +85,7 @@ impl Component {
         self.gone
     }
 
-    /// It is on its way out, or has left.
+    /// True if this process is leaving, or has left.
     pub(crate) fn is_going(&self) -> bool {
         self.is_leaving() || self.gone
     }
@@ -107,23 +108,23 @@ impl Component {
         &mut self.majority
     }
 
-    /// The process goes on with a log of an earlier one.
+    /// This process goes on with the log of an earlier one.
     pub(crate) fn resume(&mut self) {
         self.state = Standing::NonPrimary;
         self.resumed = true;
     }
 
-    /// Any later view than this one that seats this process is its way back.
+    /// Any later view than this one that lists this process makes it primary again.
     pub(crate) fn left_in(&mut self, number: u64) {
         self.left_number = number;
     }
 
-    /// A view that was never committed was not left.
+    /// The log ends with this view now. A later view was never committed, so the process did not leave it.
     pub(crate) fn left_at_most_in(&mut self, number: u64) {
         self.left_number = self.left_number.min(number);
     }
 
-    /// A view with this number seats this process: true if it is primary by that.
+    /// A view with this number lists this process. Returns true if that makes it primary.
     pub(crate) fn admit(&mut self, number: u64) -> bool {
         let admits = number > self.left_number && !self.gone && !self.is_primary();
         if admits {
@@ -134,7 +135,8 @@ impl Component {
         admits
     }
 
-    /// The majority is lost, or the others have gone on without this process, which knew of this view; false: it was not primary.
+    /// The majority is lost, or the others have gone on without this process. `latest_number`: the newest view that it
+    /// knows. Returns false if it was not primary.
     pub(crate) fn stop_being_primary(&mut self, latest_number: u64) -> bool {
         let was_primary = self.is_primary();
         if was_primary {
@@ -145,15 +147,16 @@ impl Component {
         was_primary
     }
 
-    /// The non-primary component as it is now; true if it was shown otherwise before.
+    /// Notes the non-primary component as it is now. Returns true if the last report differs.
     fn show(&mut self, names: Vec<Incarnation>) -> bool {
         let is_new = names != self.shown;
         self.shown = names;
         is_new
     }
 
-    /// Members of the last view that are reachable and have no majority either, if that was shown otherwise (rule 20). The others
-    /// lose the same majority some heartbeats sooner or later: until then they count.
+    /// Returns the members of the last view that are reachable and have no majority either (rule 20); None if the last
+    /// report says the same. The others lose the majority some heartbeats sooner or later: for three heartbeats all
+    /// reachable members count.
     pub(crate) fn reachable(&mut self, known: Known) -> Option<Vec<Member>> {
         if !self.is_non_primary() {
             return None;
@@ -178,22 +181,22 @@ impl Component {
         self.show(names).then_some(component)
     }
 
-    /// Another, living, process sits in this data directory's seat.
+    /// The configuration lists another, living process of this replica id.
     pub(crate) fn found_to_be_a_copy(&mut self) {
         self.is_copy = true;
     }
 
-    /// The replicated state says who has joined.
+    /// Takes the list of joined members from the control state.
     pub(crate) fn set_joined(&mut self, members: Vec<Incarnation>) {
         self.joined = members.into_iter().collect();
     }
 
-    /// Who is removed, and admitted again, has to join again.
+    /// Forgets removed members: after another admission they must join again.
     pub(crate) fn keep_joined(&mut self, is_member: impl Fn(Incarnation) -> bool) {
         self.joined.retain(|member| is_member(*member));
     }
 
-    /// Admission may be asked for, again after this time.
+    /// True if this process may request admission now; it repeats the request after `retry_ms`.
     pub(crate) fn may_ask_to_join(&self, now: TimeMs, retry_ms: TimeMs) -> bool {
         !self.is_primary() && !self.is_going() && now >= self.join_sent_at + retry_ms
     }
@@ -202,14 +205,14 @@ impl Component {
         self.join_sent_at = now;
     }
 
-    /// It is to leave; false: it does so already.
+    /// Begins to leave. Returns false if this process is leaving already.
     pub(crate) fn leave(&mut self, now: TimeMs) -> bool {
         let begins = self.leaving.is_none();
         self.leaving.get_or_insert_with(|| Leaving::since(now));
         begins
     }
 
-    /// How far it has got with leaving, to go on with ([`Component::go_on_leaving`]).
+    /// Takes out the progress of leaving; [`Component::go_on_leaving`] puts it back.
     pub(crate) fn take_leaving(&mut self) -> Option<Leaving> {
         self.leaving.take()
     }
@@ -218,7 +221,7 @@ impl Component {
         self.leaving = Some(leaving);
     }
 
-    /// It has left for good.
+    /// This process has left for good.
     pub(crate) fn has_left(&mut self) {
         self.leaving = None;
         self.state = Standing::Outside;

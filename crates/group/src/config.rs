@@ -1,57 +1,58 @@
-//! What the core is told, and its defaults.
+//! The options of a group core, and their defaults.
 
 use crate::configuration::Member;
 use crate::message::{Proof, Wish};
 use crate::thresholds::Thresholds;
 
-/// What a group core is told once.
+/// The options of a group core.
 #[derive(Clone, Debug, Hash)]
 pub struct Config {
     /// This member; `weight` and `voter` are ignored.
     pub me: Member,
     /// Heartbeat period.
     pub heartbeat_ms: u64,
-    /// Silence of the leader after which its leadership may be taken (rule 2).
+    /// Silence of the leader after which another member may become leader (rule 2).
     pub leader_timeout_ms: u64,
-    /// Silence after which a member is removed, and without a majority non-primary declared
+    /// Silence after which the leader removes a member, and a member without a majority becomes non-primary
     /// (`evs.suspect_timeout`, rule 10).
     pub suspect_timeout_ms: u64,
     /// `pc.ignore_sb`: half of the votes may go on alone.
     pub ignore_split_brain: bool,
     /// `pc.ignore_quorum`: any component may go on.
     pub ignore_quorum: bool,
-    /// `pc.wait_evidence`: after so long a majority goes on without the voters that are missing, although they may have what it
-    /// has forgotten; 0: never.
+    /// `pc.wait_evidence`: after this time a majority goes on without the missing voters, although these may hold
+    /// entries that the majority has forgotten; 0: never.
     pub wait_evidence_ms: u64,
-    /// What this process can prove now.
+    /// The evidence that this process has in seqnos, as its next promise carries it.
     pub proof: Proof,
-    /// True if an [`crate::Action::Append`] carried out is as durable as promised (modes memory and os).
+    /// True if an executed [`crate::Action::Append`] is as durable as `repl.durability` demands (modes memory and os).
     pub append_is_durable: bool,
     /// Committed entries are dropped from memory beyond this size.
     pub tail_bytes: usize,
     /// Bytes sent ahead of a member's acknowledgements while it catches up.
     pub window_bytes: usize,
-    /// A submission beyond this size is to be spread before it is submitted ([`crate::Group::spread`]).
+    /// A payload beyond this size is a bulk payload: it is disseminated before it is submitted
+    /// ([`crate::Group::spread`]).
     pub large_bytes: usize,
-    /// Such a one is fetched in parts of this size, at most 1 MiB.
+    /// Size of the parts in which members fetch a bulk payload, at most 1 MiB.
     pub part_bytes: u32,
-    /// From this size on it is given to the log in pieces, ahead of its entry ([`crate::Action::Stage`]): in a
-    /// file of its own.
+    /// From this size on a bulk payload is written to the log in pieces, ahead of its entry ([`crate::Action::Stage`]),
+    /// in a file of its own.
     pub staged_bytes: u32,
-    /// What others have not submitted yet takes so much memory at most, but for one payload.
+    /// Greatest number of bytes of others' unsubmitted bulk payloads in memory; one payload may exceed it.
     pub parcels_bytes: u64,
     /// `repl.sequencer`.
     pub wish: Wish,
-    /// True while this member may be given leadership: it is synced.
+    /// True while this member may become leader: it is synced.
     pub able: bool,
-    /// True while its disk does not answer: another member is to have leadership.
+    /// True while its disk does not answer: another member should lead.
     pub stuck: bool,
-    /// True if round trips and silences are measured, and leadership moves by them.
+    /// True if this member measures round trips and silences, and transfers leadership by them.
     pub measures: bool,
-    /// `pc.bootstrap_expect`, if this node has no history at all: so many nodes found a cluster together;
-    /// 0: it does not take part.
+    /// `pc.bootstrap_expect`, if this node has no history at all: the number of nodes that found the cluster together.
+    /// 0: this node does not take part.
     pub expect: u32,
-    /// Sizes at which the core goes about things otherwise.
+    /// Sizes at which the core changes its method.
     pub thresholds: Thresholds,
 }
 
@@ -83,7 +84,7 @@ impl Config {
         }
     }
 
-    /// A payload of so many bytes is fetched, not fed.
+    /// True if members fetch a payload of this size, instead of getting it from the leader's catch-up.
     pub(crate) fn is_large(&self, bytes: usize) -> bool {
         bytes > self.large_bytes
     }

@@ -1,4 +1,4 @@
-//! Who is a member, and with what vote.
+//! The members of a configuration, their votes, and the arithmetic of majorities.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -7,13 +7,13 @@ use crate::ids::{Incarnation, Position, ReplicaId, Uuid};
 /// A member as the group and the server know it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Member {
-    /// What its vote is counted by.
+    /// Its data directory; votes are counted by it.
     pub replica: ReplicaId,
     /// The wsrep member id.
     pub incarnation: Incarnation,
     /// Vote in force: 0 for a learner (a joiner that has not JOINED, rule 3) and for a member whose `pc.weight` is 0.
     pub weight: u8,
-    /// `pc.weight` that it will have (or has) once joined.
+    /// `pc.weight`: the vote that the member has once it has JOINED.
     pub full_weight: u8,
     /// True once the member has JOINED and holds its vote.
     pub voter: bool,
@@ -25,9 +25,9 @@ pub struct Member {
     pub address: String,
     /// `gmcast.segment`.
     pub segment: u8,
-    /// True for an arbitrator: holds the log, applies nothing.
+    /// True for an arbitrator: it holds the log and applies nothing.
     pub arbitrator: bool,
-    /// `gcs.stateless` or the like: never a donor.
+    /// True for a member that is never a donor: `gcs.stateless` or a similar option.
     pub never_donor: bool,
     /// Application protocol (wsrep: 4).
     pub app_protocol: i32,
@@ -42,10 +42,10 @@ pub struct Configuration {
     pub number: u64,
     /// Sorted by incarnation; the same order on every node.
     pub members: Vec<Member>,
-    /// Set when an operator's override made this view without a majority (rule 11).
+    /// Id of the forced view, if an override made this view without a majority (rule 11).
     pub override_id: Option<Uuid>,
-    /// With `override_id`: the last position that its members knew to be committed. What they hold above
-    /// it the others may have dropped, and gone on from here without it. Else 0.
+    /// The fork point, if `override_id` is set: the last position that its members knew to be committed. The other
+    /// members may have dropped the entries above it, and gone on from here without them. Otherwise 0.
     pub fork_after: Position,
 }
 
@@ -72,8 +72,8 @@ impl Configuration {
         weight * 2 >= self.total_weight()
     }
 
-    /// Without any vote nothing could ever be committed: this replica gets one then, whatever its `pc.weight`, until
-    /// somebody else has one. True if it was needed.
+    /// Gives this replica one vote if no member has any, whatever its `pc.weight`: without a vote nothing could ever be
+    /// committed. The vote lasts until another member has one. Returns true if it was needed.
     pub(crate) fn ensure_vote(&mut self, replica: ReplicaId) -> bool {
         let needed = self.total_weight() == 0;
         let mut voters = self.members.iter_mut().filter(|m| m.voter);
@@ -89,7 +89,7 @@ impl Configuration {
         self.members.iter().filter(|m| !m.arbitrator)
     }
 
-    /// The application protocol that all members with a database speak; -1 if there is none.
+    /// The application protocol that all members with a database speak; -1 if no member has a database.
     pub fn app_protocol(&self) -> i32 {
         let protocols = self.data_members().map(|m| m.app_protocol);
         protocols.min().unwrap_or(-1)
@@ -112,7 +112,7 @@ impl Configuration {
             .position(|m| m.incarnation == incarnation)
     }
 
-    /// Keeps the member order that every node agrees on.
+    /// Restores the member order, which is the same on every node.
     pub fn sort(&mut self) {
         self.members.sort_by_key(|m| m.incarnation);
     }

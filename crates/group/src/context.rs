@@ -1,5 +1,5 @@
-//! The clock, the options, and this process's names: what every part may read. The coordinator writes it; parts get it
-//! as `&Context`.
+//! The clock, the options, and the names of this process. Only the coordinator writes them; every part may read them as
+//! `&Context`.
 
 use crate::config::Config;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
@@ -8,7 +8,7 @@ use crate::ids::{Incarnation, ReplicaId, TimeMs};
 pub(crate) struct Context {
     now: TimeMs,
     config: Config,
-    /// The last heartbeat.
+    /// When the last heartbeat was sent.
     heartbeat_at: TimeMs,
 }
 
@@ -25,12 +25,12 @@ impl Context {
         self.now
     }
 
-    /// The clock never goes back.
+    /// Sets the clock, which never goes back.
     pub(crate) fn advance(&mut self, now: TimeMs) {
         self.now = self.now.max(now);
     }
 
-    /// Another clock, for the model check.
+    /// Sets the clock, also backwards, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn set_now(&mut self, now: TimeMs) {
         self.now = now;
@@ -40,7 +40,7 @@ impl Context {
         self.heartbeat_at + self.config.heartbeat_ms
     }
 
-    /// True if a heartbeat is due, which counts as sent then.
+    /// Returns true if a heartbeat is due, and notes it as sent.
     pub(crate) fn beats(&mut self) -> bool {
         let is_due = self.now >= self.heartbeat_due_at();
         if is_due {
@@ -68,7 +68,7 @@ impl Context {
         self.config.me.incarnation
     }
 
-    /// Its data directory: what its vote is counted by.
+    /// The replica id of its data directory; votes are counted by it.
     pub(crate) fn my_replica(&self) -> ReplicaId {
         self.config.me.replica
     }

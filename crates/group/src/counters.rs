@@ -1,28 +1,28 @@
-//! What is counted.
+//! Event counters of the group core.
 
 /// Counts for status variables and the simulator's coverage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// Times that this member took leadership.
+    /// Times that this member became leader.
     pub leaderships_taken: u64,
-    /// Times that it handed leadership over and was relieved of it.
+    /// Transfers of leadership by this member that succeeded.
     pub leaderships_handed: u64,
-    /// Times that it took leadership from a leader that was alive and had not offered it.
+    /// Times that this member became leader although the old leader was alive and had not offered leadership.
     pub leaderships_needless: u64,
-    /// Hand-overs that the successor did not take up in time.
+    /// Transfers of leadership by this member that failed: the successor did not stand in time.
     pub leaderships_kept: u64,
     /// Log suffixes dropped.
     pub truncations: u64,
-    /// Log catch-ups asked for.
+    /// Summaries sent: requests for catch-up.
     pub summaries_sent: u64,
     /// Checkpoints installed.
     pub installs: u64,
-    /// Withdrawn submissions replaced by voids.
+    /// Withdrawn submissions that this leader replaced by voided submissions.
     pub voided: u64,
-    /// Large payloads fetched from their origins.
+    /// Bulk payloads fetched from their origins.
     pub parcels: u64,
-    /// Large payloads fetched from a leader's log.
+    /// Bulk payloads fetched from a leader's log.
     pub logged: u64,
-    /// Times that an operator was told of a split brain.
+    /// Reports of a split brain to the operator.
     pub splits: u64,
 }

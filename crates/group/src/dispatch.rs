@@ -1,5 +1,5 @@
-//! The way in and out: what comes in goes to the part that it concerns; the end of a batch makes of it what there is
-//! to be made.
+//! The way in and out of the group core. [`Group::handle`] routes each event to its part. [`Group::flush`] ends a
+//! batch: it does everything that has become possible, and gives out the actions. An invalid message goes to no part.
 
 use crate::event::{Action, Event};
 use crate::founding::Expects;
@@ -40,7 +40,7 @@ impl Group {
             Event::ForcePrimary { override_id } => self.force_primary(override_id),
             Event::SetWeight { weight } => self.set_weight(weight),
             Event::Joined { position, members } => {
-                // Who was removed since, and admitted again, has to join again.
+                // A member that was removed since `position`, and admitted again, must join again.
                 if position >= self.log.configured_at() {
                     self.component.set_joined(members);
                 }
@@ -54,7 +54,7 @@ impl Group {
         }
     }
 
-    /// Ends a batch: orders, feeds, acknowledges, commits; then gives out all actions.
+    /// Ends a batch: orders, commits, replicates and acknowledges; then gives out all actions.
     pub fn flush(&mut self, log: &dyn LogReader, out: &mut Vec<Action>) {
         self.read_left(log);
         self.take_payloads();
@@ -70,7 +70,8 @@ impl Group {
         }
         self.feed(log);
         self.serve_fetches(log);
-        // Nothing refers to a payload any more by the time that it is submitted.
+        // `Action::Spread` comes behind the parts that this batch sends. So no message shares the payload's buffer when
+        // the payload is submitted, and nobody has to copy it.
         self.pursue_spreading();
         self.offer_leadership();
         self.acknowledge();
@@ -79,7 +80,7 @@ impl Group {
         self.out.drain_into(out);
     }
 
-    /// When [`Event::Tick`] is due at the latest.
+    /// Returns the latest time for the next [`Event::Tick`].
     pub fn next_deadline(&self) -> TimeMs {
         let mut deadline = self.context.heartbeat_due_at();
         if let Some(at) = self.matching.pulls_at().filter(|_| !self.awaits_large()) {
@@ -182,7 +183,7 @@ impl Group {
         }
     }
 
-    /// False: no correct member sends this.
+    /// Returns false for a message that no correct member sends.
     pub(crate) fn accepts(&self, from: Incarnation, message: &Message) -> bool {
         let validation = Validation {
             known: self.known(),
@@ -192,7 +193,7 @@ impl Group {
         validation.accepts(from, message)
     }
 
-    /// Says that a peer has sent what no correct member sends, seldom enough.
+    /// Logs that a peer has sent a message that no correct member sends; not too often per peer.
     fn complain(&mut self, of: Incarnation, message: &Message) {
         if self.peers.get(of).is_none() {
             return; // nobody who is connected

@@ -1,8 +1,8 @@
-//! Payloads on their way into the log: own submissions until they are delivered, everybody's until they are ordered, and bulk
-//! payloads, which a majority holds before they are submitted (rule 8).
+//! Payloads on their way into the log: own submissions until they are delivered, those of others until they are
+//! ordered, and bulk payloads, which a majority holds before they are submitted (rule 8).
 //!
-//! Comes in: submissions, offers, pieces, and word of what was ordered. Goes out: messages, actions, failed submissions. Holds:
-//! the parts below know nothing of each other; whatever one says that concerns another passes through here.
+//! In: submissions, offers, parts, and word of ordered entries. Out: messages, actions, failed submissions. The parts
+//! below know nothing of each other: this module passes an output of one to another.
 
 mod own;
 
@@ -24,50 +24,50 @@ use crate::submissions::Submissions;
 /// Own submissions that were not ordered within this time are sent to the leader again.
 pub(crate) const RESEND_AFTER_MS: TimeMs = 1_000;
 
-/// What is to be done for payloads.
+/// A request to the coordinator.
 #[derive(Clone, Debug)]
 pub(crate) enum DisseminationOutput {
     Send(Vec<Incarnation>, Message),
     Act(Action),
-    /// All of a bulk payload has come from its origin.
+    /// A bulk payload has come in completely from its origin.
     Fetched,
-    /// The same, out of the leader's log.
+    /// A bulk payload has come in completely from the leader's log.
     FetchedFromLog,
-    /// This process has a payload no more: a checkpoint may be all that is left of it.
+    /// This process no longer has a payload: only a log checkpoint may be left of it.
     AskAnew(Incarnation),
-    /// Clients were told for certain that submissions have failed. The leader may order these all the same: only a new term,
-    /// whose promises tell of the withdrawal, may go on from here.
+    /// Clients were told that submissions have failed for certain. The leader may still order these: this member must
+    /// acknowledge only in a new term, whose promises list the withdrawals.
     PromiseAnew,
 }
 
 type Outputs = Vec<DisseminationOutput>;
 
-/// What this member is at the moment.
+/// The component state and the role of this member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub is_primary: bool,
     pub is_leader: bool,
 }
 
-/// What the own log waits for.
+/// The order records that wait for their payloads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lacking<'a> {
     pub incoming: &'a Incoming,
-    /// Since when the first of them misses its payload.
+    /// Since when the first of them has waited for its payload.
     pub hole_since: Option<TimeMs>,
-    /// From the log of its leader a bulk payload is fetched.
+    /// The promised term: bulk payloads are fetched from the log of its leader.
     pub promised: Ballot,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Dissemination {
     submissions: Submissions,
-    /// Own payloads that the others are to hold before they are submitted.
+    /// Own bulk payloads, until they are submitted.
     spreading: Spreading,
-    /// Such payloads of the others.
+    /// Bulk payloads of the others.
     fetching: Fetching,
     serving: Serving,
-    /// A bulk payload has come in, once.
+    /// True once a bulk payload has come in.
     has_fetched: bool,
 }
 
@@ -81,7 +81,7 @@ impl Dissemination {
 
     // ---- what others may ask ----
 
-    /// Digests and payloads of what is not ordered yet.
+    /// The payloads of submissions that are not ordered yet, and their digests.
     pub(crate) fn submissions(&self) -> &Submissions {
         &self.submissions
     }
@@ -103,14 +103,14 @@ impl Dissemination {
         self.fetching.len_of_all()
     }
 
-    /// When peers that wait for a piece are answered.
+    /// When the next part can be sent to peers that wait for one; None: no peer waits.
     pub(crate) fn serves_at(&self, now: TimeMs) -> Option<TimeMs> {
         self.serving.is_waited_for().then_some(now + 1)
     }
 
     // ---- everybody's ----
 
-    /// A member submits.
+    /// Keeps the submission of a member, within bounds.
     pub(crate) fn take(&mut self, known: Known, id: SubmissionId, payload: Option<Bytes>) {
         let most_bytes = known.context.config().thresholds.pending_bytes;
         if known.expects_submission(id) {
@@ -118,12 +118,13 @@ impl Dissemination {
         }
     }
 
-    /// Of this submission only the number is ordered, whose client was told that it failed.
+    /// The client of this submission was told that it failed: the leader orders only its number.
     pub(crate) fn void(&mut self, id: SubmissionId) {
         self.submissions.keep(id.incarnation, id.number, None);
     }
 
-    /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
+    /// Removes and returns the next submission of `origin` after `last`: the one that follows, or a voided one that
+    /// covers it.
     pub(crate) fn take_next(
         &mut self,
         origin: Incarnation,
@@ -139,7 +140,7 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// And it is committed, at this position.
+    /// This submission is committed at this position.
     pub(crate) fn committed(
         &mut self,
         me: Incarnation,
@@ -156,7 +157,7 @@ impl Dissemination {
         out
     }
 
-    /// A configuration is committed: nobody else submits anything any more.
+    /// A configuration is committed: only its members, and those of pending ones, submit from now on.
     pub(crate) fn configured(&mut self, members: Vec<Incarnation>) -> Outputs {
         (self.submissions).retain_origins(|origin| members.contains(&origin));
         let outputs = self.fetching.keep_origins(&members);
@@ -170,7 +171,8 @@ impl Dissemination {
 
     // ---- bulk payloads ----
 
-    /// With every batch: says what may be submitted, and offers the next. `leader`: the one that leads.
+    /// With every batch: reports the bulk payloads that may be submitted, and offers the next. `leader`: the leader, if
+    /// known.
     pub(crate) fn pursue(
         &mut self,
         known: Known,
@@ -183,7 +185,7 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// With every heartbeat: offers and what came of them, requests and answers may be lost.
+    /// With every heartbeat: repeats offers and requests, because these and their answers may be lost.
     pub(crate) fn go_on(&mut self, known: Known, leader: Option<Incarnation>) -> Outputs {
         let outputs = self.spreading.offer_again(known);
         let mut out = self.settled(outputs);
@@ -192,18 +194,18 @@ impl Dissemination {
         out
     }
 
-    /// A connection is new, or lost something.
+    /// A connection is new, or has lost messages: offers again to this peer.
     pub(crate) fn offer_anew(&mut self, known: Known, peer: Incarnation) -> Outputs {
         let offer = self.spreading.offer_anew(known, peer);
         self.settled(offer)
     }
 
-    /// A member has all of an own one.
+    /// A member holds an own bulk payload completely.
     pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
         self.spreading.held(from, parcel);
     }
 
-    /// A member offers one, and says which of its older ones are not wanted any more.
+    /// A member offers a bulk payload. `oldest`: its older ones may be dropped.
     pub(crate) fn offered(
         &mut self,
         known: Known,
@@ -216,7 +218,7 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// The origin submits one of its own.
+    /// The origin submits one of its bulk payloads.
     pub(crate) fn take_parcel(
         &mut self,
         known: Known,
@@ -229,14 +231,14 @@ impl Dissemination {
         if !known.expects_submission(id) || known.tail_number(origin) >= id.number || is_here {
             return Vec::new();
         }
-        // What is next in its order is never kept waiting; the others are submitted again.
+        // The origin's next submission is always admitted; the origin submits the others again.
         let is_next = known.is_next_submission(id);
         let of_origin = self.submissions.bytes_of(origin);
         let outputs = (self.fetching).submitted(known, id, (parcel, head), (is_next, of_origin));
         self.settled(outputs)
     }
 
-    /// A piece of a payload that was asked for.
+    /// Takes a part of a payload that this member has requested.
     pub(crate) fn part(
         &mut self,
         known: Known,
@@ -254,7 +256,7 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// Pieces of a payload were staged.
+    /// The log has staged a payload up to this byte.
     pub(crate) fn staged_up_to(&mut self, known: Known, parcel: ParcelId, until: u32) -> Outputs {
         let outputs = if parcel.number > PARCEL_NUMBER_MAX {
             self.fetching.logged_staged(known, parcel, until)
@@ -267,7 +269,8 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// Fetches what the first order records lack from the leader's log, unless it is on its way from its origin.
+    /// Fetches the payloads of the first order records from the leader's log, unless they are on their way from their
+    /// origins.
     pub(crate) fn fetch_logged(&mut self, known: Known, lacking: Lacking) -> Outputs {
         let wanted = Wanted {
             incoming: lacking.incoming,
@@ -279,12 +282,12 @@ impl Dissemination {
         self.settled(outputs)
     }
 
-    /// True if the first order record waits for a bulk payload, which is not fed but fetched.
+    /// True if the first order record waits for a bulk payload: this member fetches it, and needs no catch-up.
     pub(crate) fn awaits_large(known: Known, incoming: &Incoming) -> bool {
         awaits_large(known, incoming)
     }
 
-    /// A peer asks for a piece: it is answered at the end of the batch, when the log can be read.
+    /// A peer requests a part. [`Self::serve`] answers at the end of the batch, when the log can be read.
     pub(crate) fn ask(
         &mut self,
         known: Known,
@@ -295,7 +298,7 @@ impl Dissemination {
         self.serving.asked(known, from, source, piece);
     }
 
-    /// With every batch: answers those that wait, within bounds.
+    /// With every batch: answers waiting requests for parts, within bounds.
     pub(crate) fn serve(&mut self, known: Known, log: &dyn LogReader) -> Outputs {
         let mut out = Vec::new();
         while let Some(request) = self.serving.next(known) {
@@ -372,7 +375,7 @@ impl Dissemination {
         }
     }
 
-    /// What was staged as this parcel is the payload of that submission.
+    /// The bytes staged under this bulk payload's id are the payload of that submission.
     fn staged_as(
         &mut self,
         parcel: ParcelId,

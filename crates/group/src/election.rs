@@ -1,8 +1,8 @@
-//! Taking leadership: a new ballot, the same membership (rules 1-5).
+//! The candidate: a new term with the same membership (rules 1-5).
 //!
-//! A member that misses its leader first asks whether a majority misses it too (pre-vote), then
-//! asks for promises. The best log among the promisers must lead: a candidate with a shorter one
-//! asks the owner of the best to take leadership, so that nobody ever has to fetch entries first.
+//! A member that misses its leader first asks whether a majority misses the leader, too (pre-vote). Then it asks for
+//! promises. The owner of the best log among the promisers must lead: a candidate with a worse log asks that owner to
+//! take leadership. So no candidate ever fetches entries.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
 
-/// An override takes whoever has promised by then.
+/// A candidate for a forced view goes on after this time with the promises that have come.
 const FORCED_WAIT_MS: TimeMs = 300;
 
-/// An attempt at leadership.
+/// An attempt to become leader.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Candidacy {
     pub(crate) ballot: Ballot,
@@ -28,7 +28,7 @@ pub(crate) struct Candidacy {
     /// None while pre-voting.
     pub(crate) promises: Option<Promises>,
     pub(crate) forced: Option<Uuid>,
-    /// Who had leadership and was missed.
+    /// The replica of the leader that this candidate missed.
     missed: Option<ReplicaId>,
 }
 
@@ -81,7 +81,8 @@ impl Group {
         self.count_pre_votes();
     }
 
-    /// Everybody whose promise can count; by replica, since a restarted member promises as well.
+    /// Returns the processes whose promises can count: one per replica of a configuration in force, also if the member
+    /// was restarted.
     fn electors(&self) -> Vec<Incarnation> {
         let me = self.my_replica();
         let seated = (self.peers.connected())
@@ -92,8 +93,8 @@ impl Group {
         single.map(|(incarnation, _)| incarnation).collect()
     }
 
-    /// A promise of a process that turns out to be one of two on the replica's data directory does not count. This
-    /// process seeks leadership no more if it is one of the two, unless an operator has chosen it.
+    /// Drops the promise of a process that turns out to be a duplicate replica. If this process is one of the two, it
+    /// gives up its candidacy, unless an operator has chosen it.
     pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
         let Some(candidacy) = self.role.candidacy() else {
             return;
@@ -113,7 +114,7 @@ impl Group {
         }
     }
 
-    /// What this candidate has been promised; None if it is none, or pre-votes.
+    /// The promises to this candidate; None if this member is no candidate, or still asks for pre-votes.
     fn promises_mut(&mut self) -> Option<&mut Promises> {
         self.role.candidacy_mut()?.promises.as_mut()
     }
@@ -150,10 +151,11 @@ impl Group {
         let enough = |configuration: &Configuration| {
             let granted = |m: &Member| candidacy.granted.contains(&m.replica);
             let others = configuration.weight_of(|m| m.replica != me && granted(m));
-            // Who may have forgotten needs half of the votes from others who have not ([`Promises::elect`]). Its old view may have
-            // nobody else with a vote: it would only disturb those who have gone on (simulator, seed 3006969).
+            // An amnesiac candidate needs half of the votes from other, intact members ([`Promises::elect`]). If nobody
+            // else has a vote in its old view, its candidacy would only disturb members that have gone on (simulator,
+            // seed 3006969).
             let forgets = self.vote.is_amnesiac() && !planted(Mutant::AmnesiacCountsAsIntact);
-            // All of them may go on with the best that they have (rule 4).
+            // If all voters are here, they may go on with their best evidence (rule 4).
             let all = configuration.weight_of(granted) == configuration.total_weight();
             let enough = all || self.wants_no_more_evidence();
             let by_evidence = enough && !self.has_lost_views() && self.has_heard_around();
@@ -166,7 +168,7 @@ impl Group {
         }
     }
 
-    /// Promises a new ballot itself, of at least this number, and asks the others to.
+    /// Promises a new term of at least this number itself, and asks the others for promises.
     pub(crate) fn ask_promises(
         &mut self,
         number: u64,
@@ -211,7 +213,7 @@ impl Group {
                 self.count_promises();
             }
         } else if self.role.is_leader() && promise.ballot == self.vote.promised() {
-            // Late, but it tells where that log ends.
+            // The promise is late, but its summary says where that log ends.
             self.was_alive(replica);
             self.start_feeding(from, &promise.summary);
         }
@@ -232,19 +234,19 @@ impl Group {
         }
         let leads = (self.role.leader()).is_some_and(|leader| seated && !leader.is_closing());
         if leads && self.component.is_primary() {
-            // A member promised somebody a higher ballot: leadership goes on under a still higher one.
+            // A member has promised a higher term: this leader asks for promises of a still higher one, and goes on.
             self.ask_promises(0, None, None);
         } else if leads {
-            // The others have gone on without this one: it follows, or is elected anew.
+            // The others have gone on without this member: it follows, or is elected again.
             self.role.follow();
             self.matching.part();
         }
     }
 
     pub(crate) fn take_leadership(&mut self, from: Incarnation, number: u64, forced: Option<Uuid>) {
-        // Whoever has the best log must lead, be it a restarted process whose admission is not
-        // committed yet, or one that is leaving (it hands leadership over again). Who was removed, by
-        // a configuration that it has committed, could not lead: others have that log as well.
+        // The owner of the best log must lead, even a restarted process whose admission is not committed yet, or a
+        // leaving member (which transfers leadership again). A member that has committed its own removal cannot lead,
+        // and need not: others have that log as well.
         let seated = self.log.has_seat(self.my_replica());
         let able = self.log.tail().end() > 0
             && !self.component.is_gone()
@@ -252,7 +254,8 @@ impl Group {
             && seated;
         let able = able && !self.may_be_a_copy() && !self.role.is_leader();
         if able && (forced.is_none() || self.has_room_for_override()) {
-            // A candidate that leaves it to the better log says nothing of where the leader sits well.
+            // Only a leader's transfer says that this is a good place for the leader. A candidate that defers to a
+            // better log does not say so.
             let is_handed_over = self.leader_in_term() == Some(from);
             let by_leader = self.context.config().measures && is_handed_over;
             self.election_timer.offered(self.context.now(), by_leader);
@@ -260,9 +263,9 @@ impl Group {
         }
     }
 
-    /// Who was left leadership and did not open it may be out of reach of a majority, for as long as its longer log
-    /// is promised here: the next attempt does without that promise, as if it had not come, if the others are enough.
-    /// Until they are it waits for them. True if it is to wait.
+    /// The last attempt may have deferred to a candidate with a longer log, which did not become leader. Maybe it
+    /// reaches no majority, and would be deferred to for ever. So this attempt ignores that candidate's promise if the
+    /// others are enough. Otherwise it waits for more promises. Returns true if it must wait.
     fn waits_for_others(&mut self) -> bool {
         let without_some = self.has_waited_for_evidence();
         let Some(Candidacy {
@@ -280,7 +283,7 @@ impl Group {
         if enough {
             *promises = others;
         }
-        // Where everybody's evidence is needed nothing is to be had without that one.
+        // If the promises are all that evidence needs, including that one, there is nothing more to wait for.
         !enough && !promises.are_all(without_some)
     }
 
@@ -324,7 +327,8 @@ impl Group {
             None => promises.clone(),
         };
         let required = promises.required_configurations();
-        // The own promise is among them if this log can be gone on with, which has not changed since.
+        // The own promise is among the usable ones if the cluster can go on with this log. The log has not changed
+        // since.
         let is_usable = promises.giver(self.my_replica()).is_some();
         let own = is_usable.then(|| self.log.last());
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
@@ -336,8 +340,8 @@ impl Group {
         self.win(promises, required, forced);
     }
 
-    /// True if a view that may be in force has this name in the replica's seat. Nothing is ordered under other names
-    /// (rule 9).
+    /// True if a configuration that may be in force lists the replica under this incarnation. Nothing is ordered under
+    /// other incarnations (rule 9).
     fn is_seated(&self, replica: ReplicaId, name: Incarnation) -> bool {
         let later = self.log.uncommitted();
         let mut all = later
@@ -349,7 +353,7 @@ impl Group {
         })
     }
 
-    /// Asks whoever has more to take leadership instead.
+    /// Defers to the owner of a better log, and asks it to take leadership.
     pub(crate) fn leave_leadership_to(
         &mut self,
         owner: Incarnation,
@@ -361,7 +365,7 @@ impl Group {
         self.send(owner, Message::TakeLeadership { number, forced });
     }
 
-    /// By these of the promises.
+    /// Becomes leader by these promises.
     pub(crate) fn win(
         &mut self,
         promises: Promises,
@@ -390,7 +394,7 @@ impl Group {
             self.role.stand(candidacy);
             return;
         }
-        // Payloads that came before their withdrawal are not ordered any more; only the number is.
+        // A payload that came before its withdrawal is not ordered any more; only its number is.
         for id in &withdrawn {
             self.dissemination.void(*id);
         }

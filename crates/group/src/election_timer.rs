@@ -1,35 +1,34 @@
-//! When this member seeks leadership (rule 2): how long a leader's silence is borne, and how attempts follow one
-//! another.
+//! The time at which this member becomes a candidate (rule 2): the leader timeout, and the pause between attempts.
 //!
-//! Comes in: that the leader was heard, that attempts failed, to whom one deferred. Goes out: when to stand. Holds: usual
-//! silences of a leader do not lead to elections, and two candidates seldom stand at once.
+//! In: signs of the leader, failed attempts, the candidate to which this member deferred. Out: the time to stand. A
+//! leader's usual silences must not cause elections, and two candidates should seldom stand at the same time.
 
 use crate::config::Config;
 use crate::ids::{Incarnation, TimeMs};
 use crate::round_trips::STALE_MS;
 
-/// Of the longest silence, one part of so many is forgotten with each heartbeat.
+/// With each heartbeat, the longest silence shrinks by this fraction: one part in so many.
 const FORGOTTEN: TimeMs = 128;
-/// Candidates of different rank start this far apart.
+/// Time between the starts of two candidates with neighbouring process ranks.
 pub(crate) const STAGGER_MS: TimeMs = 60;
-/// The first of them starts so much later than its patience ends: the leader's last word may have reached the others
-/// a little later than this one.
+/// The first candidate starts this long after the leader timeout: the leader's last message may have reached the others
+/// a little later.
 const FIRST_MS: TimeMs = 20;
-/// An attempt that has not succeeded by then has failed.
+/// An attempt that has not succeeded within this time has failed.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct ElectionTimer {
-    /// Last word of the promised ballot's leader (or candidate).
+    /// Time of the last message of the promised term's leader (or candidate).
     heard_at: TimeMs,
-    /// The longest silence that leaders have broken of late.
+    /// The longest silence that leaders broke recently.
     silence_ms: TimeMs,
     /// No attempt before this time.
     next_at: TimeMs,
     failed: u32,
-    /// This member's last attempt deferred to this candidate's longer log, and has not heard it lead.
+    /// The candidate to whose longer log this member's last attempt deferred, until a leader is heard.
     deferred_to: Option<Incarnation>,
-    /// When a leader last handed this member its leadership.
+    /// When a leader last offered a transfer of leadership to this member.
     offered_at: Option<TimeMs>,
 }
 
@@ -45,7 +44,7 @@ impl ElectionTimer {
         }
     }
 
-    /// A leader may be silent for so long before it is missed.
+    /// The leader timeout: a longer silence means that the leader is missed.
     pub(crate) fn patience_ms(&self, config: &Config) -> TimeMs {
         let usual_ms = config.leader_timeout_ms;
         (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
@@ -56,7 +55,8 @@ impl ElectionTimer {
         now >= self.heard_at + self.patience_ms(config)
     }
 
-    /// When a member of this rank stands, if the leader, which may be known to be gone, is not heard until then.
+    /// Returns the time at which a member of this process rank stands, if it hears no leader before. `is_gone`: the
+    /// leader is known to be gone.
     pub(crate) fn stands_at(&self, config: &Config, is_gone: bool, rank: TimeMs) -> TimeMs {
         let patience_ms = match is_gone {
             true => 0,
@@ -66,27 +66,27 @@ impl ElectionTimer {
         missed_at.max(self.next_at)
     }
 
-    /// An attempt is given so long.
+    /// The time limit of an attempt.
     pub(crate) fn attempt_ms(&self) -> TimeMs {
         ATTEMPT_MS << self.failed.min(4)
     }
 
-    /// The next attempt is to do without this process's promise.
+    /// The process whose promise the next attempt ignores, if the others are enough.
     pub(crate) fn deferred_to(&self) -> Option<Incarnation> {
         self.deferred_to
     }
 
-    /// A leader has handed this member its leadership a moment ago.
+    /// True if a leader has just offered a transfer of leadership to this member.
     pub(crate) fn was_offered(&self, now: TimeMs) -> bool {
         self.offered_at.is_some_and(|at| now < at + STALE_MS)
     }
 
-    /// A ballot is promised: its candidate gets time.
+    /// This member promised a term: its candidate gets the full leader timeout.
     pub(crate) fn promised(&mut self, now: TimeMs) {
         self.heard_at = now;
     }
 
-    /// The leader speaks again, in the same ballot.
+    /// The leader is heard again, in the same term.
     pub(crate) fn silence_broken(&mut self, now: TimeMs, config: &Config) {
         if config.measures {
             let silent_ms = now.saturating_sub(self.heard_at);
@@ -94,32 +94,32 @@ impl ElectionTimer {
         }
     }
 
-    /// With every heartbeat.
+    /// With every heartbeat: shortens the longest silence.
     pub(crate) fn forget_silence(&mut self) {
         self.silence_ms -= self.silence_ms.div_ceil(FORGOTTEN);
     }
 
-    /// The leader is obeyed. Only the word of a leader counts, not that of a process that once sought it.
+    /// This member obeys the leader. Only a leader's message counts here, not that of a candidate.
     pub(crate) fn obeys(&mut self, now: TimeMs) {
         self.heard_at = now;
         self.failed = 0;
         self.deferred_to = None;
     }
 
-    /// An attempt of a member of this rank has failed.
+    /// An attempt of this member, which has this process rank, has failed.
     pub(crate) fn gave_up(&mut self, now: TimeMs, rank: TimeMs) {
         self.deferred_to = None;
         self.failed = (self.failed + 1).min(6);
         self.next_at = now + (rank + 1) * STAGGER_MS + (50 << self.failed);
     }
 
-    /// The owner of a longer log is asked to lead instead.
+    /// This member asked the owner of a better log to lead instead.
     pub(crate) fn defers_to(&mut self, owner: Incarnation, now: TimeMs) {
         self.next_at = now + ATTEMPT_MS;
         self.deferred_to = Some(owner);
     }
 
-    /// This member is asked to lead; `by_leader`: by the one that hands its leadership over.
+    /// This member was asked to lead. `by_leader`: by a leader that transfers leadership, not by a candidate.
     pub(crate) fn offered(&mut self, now: TimeMs, by_leader: bool) {
         self.offered_at = by_leader.then_some(now);
     }
@@ -129,17 +129,17 @@ impl ElectionTimer {
         self.failed = 0;
     }
 
-    /// It was elected.
+    /// This member was elected.
     pub(crate) fn elected(&mut self) {
         self.deferred_to = None;
     }
 
-    /// Moves the leader's last word.
+    /// Moves the time at which the leader was heard last.
     pub(crate) fn shift_heard(&mut self, shift: impl Fn(&mut TimeMs)) {
         shift(&mut self.heard_at);
     }
 
-    /// Another clock, for the model check.
+    /// Changes to another clock, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn rebase(&mut self, old: TimeMs, now: TimeMs) {
         self.next_at = now + self.next_at.saturating_sub(old);

@@ -1,5 +1,8 @@
-//! What this member does about the leader's silence and the elections of others (rules 2, 4): when it stands itself, what it
-//! grants. A promise is on disk before anybody hears of it.
+//! The coordinator's part as an elector (rules 2, 4): grants pre-votes and promises, and decides when this member
+//! stands itself.
+//!
+//! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before any other
+//! process hears of it.
 
 use crate::event::{Action, HardState};
 use crate::group::Group;
@@ -55,7 +58,7 @@ impl Group {
         let committed = self.log.committed();
         let mut configurations = Vec::new();
         if !committed.configuration.members.is_empty() {
-            // The committed one stands for its position or any later one up to the commit point.
+            // The committed configuration is in force up to the commit point, so the promise names it there.
             configurations.push((committed.position, committed.configuration.clone()));
         }
         let later = self.log.uncommitted();
@@ -72,7 +75,7 @@ impl Group {
         }
     }
 
-    /// Accepts no lower ballot from here on.
+    /// Promises this term: accepts no lower one from now on.
     pub(crate) fn promise_ballot(&mut self, ballot: Ballot) {
         self.vote.promise(ballot);
         self.matching.promised();
@@ -105,7 +108,7 @@ impl Group {
 
     // ---- standing for election ----
 
-    /// When this follower stands for leadership, if nothing is heard of the leader until then; None: never.
+    /// Returns the time at which this follower stands, if it hears no leader before; None: never.
     pub(crate) fn stands_at(&self) -> Option<TimeMs> {
         let follows = self.role.is_follower();
         (follows && self.may_stand()).then(|| {
@@ -115,7 +118,8 @@ impl Group {
         })
     }
 
-    /// Voters stand; a restarted process for the seat that its log says it has (rule 14).
+    /// True for a voter of the newest configuration. A restarted process counts as its replica's member there (rule
+    /// 14).
     fn may_stand(&self) -> bool {
         !self.component.is_outside()
             && !self.branches().is_overridden()
@@ -124,7 +128,7 @@ impl Group {
             && self.branches().own_seat().is_some_and(|m| m.weight > 0)
     }
 
-    /// Candidates try one after another, in this order; who is missed is not among them.
+    /// The process rank: candidates stand one after another, in this order. The missed leader is not counted.
     pub(crate) fn rank(&self) -> TimeMs {
         let (own, holder) = (self.branches().own_seat(), self.vote.promised().replica);
         let members = &self.log.latest().members;
@@ -139,7 +143,7 @@ impl Group {
         (index + last) as TimeMs
     }
 
-    /// The replica answers an election: if its leadership was taken by that, it was taken needlessly.
+    /// The replica answers an election. If it is the leader that this member replaced, the replacement was needless.
     pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
         let now = self.context.now();
         let Some(leader) = self.role.leader_mut() else {

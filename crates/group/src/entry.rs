@@ -5,35 +5,35 @@ use bytes::Bytes;
 use crate::configuration::Configuration;
 use crate::ids::{Ballot, Position, SubmissionId};
 
-/// One entry of the replicated log. (position, ballot) names its content: two logs that agree on
-/// the pair agree on everything up to it.
+/// One entry of the replicated log. (position, term) names its content: two logs that agree on the pair agree on
+/// everything up to it.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Entry {
-    /// Where it stands.
+    /// Its position in the log.
     pub position: Position,
-    /// Ballot whose leader put it there.
+    /// The term whose leader put it there.
     pub ballot: Ballot,
-    /// What it is.
+    /// Its content.
     pub body: Body,
 }
 
-/// What an entry holds.
+/// The content of an entry.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Body {
-    /// First entry of a ballot: older entries are committed only through it (rule 1).
+    /// Term start, the first entry of a term: older entries are committed only through it (rule 1).
     BallotStart,
-    /// Membership or weights from here on.
+    /// The members and their weights from here on.
     Configuration(Configuration),
-    /// Something a member submitted; opaque here.
+    /// A member's submission, whose payload is opaque here.
     Submission {
         /// Its name.
         id: SubmissionId,
         /// Its bytes.
         payload: Bytes,
     },
-    /// In the place of withdrawn submissions (rule 7); uses up the numbers that follow the origin's last
-    /// ordered one, up to this one. One entry for all: else it could be that an early one is lost, and what
-    /// was sent behind it is not (rule 9).
+    /// A voided submission, in place of withdrawn ones (rule 7). It uses up the numbers from the origin's last ordered
+    /// one to this one. One entry stands for all of them: otherwise an early one could be lost although a later one is
+    /// ordered (rule 9).
     Void {
         /// The last withdrawn submission.
         id: SubmissionId,
@@ -41,7 +41,7 @@ pub enum Body {
 }
 
 impl Entry {
-    /// The submission in this entry, void or not.
+    /// The submission in this entry, voided or not.
     pub fn submission(&self) -> Option<SubmissionId> {
         match &self.body {
             Body::Submission { id, .. } | Body::Void { id } => Some(*id),
@@ -58,7 +58,7 @@ impl Entry {
         }
     }
 
-    /// Bytes of a submission's payload, as far as it is here.
+    /// Length of the submission's payload, if the entry has it; otherwise 0.
     pub fn payload_bytes(&self) -> usize {
         match &self.body {
             Body::Submission { payload, .. } => payload.len(),
@@ -66,7 +66,7 @@ impl Entry {
         }
     }
 
-    /// These bytes of this submission's payload, as far as there are any; None: it is another entry.
+    /// Returns these bytes of this submission's payload, as far as they exist; None if this is another entry.
     pub fn payload_part(&self, id: SubmissionId, offset: u32, len: u32) -> Option<Bytes> {
         match &self.body {
             Body::Submission { id: found, payload } if *found == id => {
@@ -76,7 +76,7 @@ impl Entry {
         }
     }
 
-    /// The same without a submission's payload.
+    /// Removes a submission's payload.
     pub fn drop_payload(&mut self) {
         if let Body::Submission { payload, .. } = &mut self.body {
             *payload = Bytes::new();
@@ -84,7 +84,7 @@ impl Entry {
     }
 }
 
-/// These bytes of a payload, as far as there are any; not a copy.
+/// Returns these bytes of a payload, as far as they exist, without a copy.
 pub(crate) fn part_of(payload: &Bytes, offset: u32, len: u32) -> Bytes {
     let from = (offset as usize).min(payload.len());
     let until = (from + len as usize).min(payload.len());

@@ -1,4 +1,4 @@
-//! What goes into the group core, and what comes out.
+//! The inputs (events) and outputs (actions) of the group core.
 
 use bytes::Bytes;
 
@@ -9,39 +9,39 @@ use crate::ids::{Ballot, Incarnation, ParcelId, Position, ReplicaId, SubmissionI
 use crate::lasting::Lasting;
 use crate::message::Message;
 
-/// What a process knows of its own past when it starts.
+/// The knowledge of a starting process about its own past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Recovered {
-    /// Promised ballot, flushed in every durability mode (rule 4).
+    /// The promised term, which is flushed in every durability mode (rule 4).
     pub promised: Ballot,
-    /// True if entries that this replica once acknowledged may be missing here (rule 4).
+    /// True for an amnesiac replica: entries that it once acknowledged may be missing (rule 4).
     pub amnesiac: bool,
-    /// True if configurations that it acknowledged may be missing, too; so they may be without a log.
+    /// True for lost views: configurations that it acknowledged may be missing, too. Without a log they may be.
     pub lost_views: bool,
-    /// What its log holds; None: nothing that can be used.
+    /// Its log; None: it has no usable log.
     pub log: Option<RecoveredLog>,
-    /// Handed over by the last connection of this process.
+    /// The facts that the last connection of this process hands over.
     pub lasting: Lasting,
 }
 
-/// A log read back.
+/// A log that was read back after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RecoveredLog {
-    /// The group's state somewhere below the log's end.
+    /// The group's state at some position below the log's end.
     pub checkpoint: Checkpoint,
     /// All entries above it, in order.
     pub entries: Vec<Entry>,
-    /// Of submissions up to here the payloads were left in the log ([`Entry::drop_payload`]): they are read when their turn
-    /// comes. 0: of none.
+    /// Up to this position the payloads of submissions were left in the log ([`Entry::drop_payload`]), and are read
+    /// when their turn comes. 0: no payload was left there.
     pub left: Position,
-    /// Everything up to here was committed; what lies beyond may never have been (rule 6).
+    /// Everything up to this position was committed. Later entries may never have been committed (rule 6).
     pub commit: Position,
 }
 
-/// Persisted before anything that relies on it is sent.
+/// The state that is persisted before any message that relies on it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HardState {
-    /// No ballot below this one is ever accepted again.
+    /// The promised term: no lower term is ever accepted again.
     pub promised: Ballot,
     /// Last committed configuration, for recovery.
     pub configuration: Configuration,
@@ -54,10 +54,10 @@ pub enum Event {
     Bootstrap {
         /// Cluster uuid.
         history: Uuid,
-        /// Overrides in the history's past, oldest first.
+        /// The forced-view history, oldest first.
         overrides: Vec<Uuid>,
-        /// Names this one as an override, if the history has a past: others may have gone on without
-        /// this node (rule 11).
+        /// The id of a forced view, if the history has a past: then others may have gone on without this node (rule
+        /// 11).
         override_id: Option<Uuid>,
     },
     /// A connection to a peer is up (after the handshake).
@@ -69,43 +69,43 @@ pub enum Event {
     },
     /// The connection is gone; proves nothing about the process (rule 10).
     PeerDown {
-        /// Whose.
+        /// Incarnation of the peer.
         incarnation: Incarnation,
     },
     /// The peer's listener refuses connections: its process is dead (rule 10).
     PeerDead {
-        /// Whose.
+        /// Incarnation of the peer.
         incarnation: Incarnation,
     },
-    /// A queue to this peer overflowed and has drained: it must be fed from the log.
+    /// The send queue to this peer overflowed and has drained: the peer needs a catch-up from the log.
     PeerDrained {
-        /// Whose.
+        /// Incarnation of the peer.
         incarnation: Incarnation,
     },
     /// A message came in.
     Message {
-        /// From whom.
+        /// Its sender.
         from: Incarnation,
         /// What.
         message: Message,
     },
-    /// Log entries up to here are as durable as the durability mode promises. The driver hands it in
-    /// ahead of the other events of a batch, and not at all for entries that a `Truncate` or `Reset`
-    /// carried out meanwhile has dropped: it would count for their successors.
+    /// Log entries up to this position are as durable as the durability mode promises. The driver hands this event in
+    /// before the other events of a batch. It drops the event if a `Truncate` or `Reset` has dropped those entries
+    /// meanwhile: otherwise the event would count for their successors.
     Appended {
-        /// Up to this position.
+        /// Last such position.
         position: Position,
     },
-    /// What became of [`Action::Stage`]: the next pieces are asked for as fast as these are written.
+    /// The progress of [`Action::Stage`]: the core requests the next parts only as fast as the log writes.
     StagedUpTo {
-        /// Of which payload.
+        /// The bulk payload.
         parcel: ParcelId,
-        /// So many of its bytes have been written; u32::MAX: it will not be staged.
+        /// Number of its bytes that are written; u32::MAX: the log will not stage it.
         until: u32,
     },
     /// A [`HardState`] is on disk.
     Persisted {
-        /// Its ballot.
+        /// The promised term in it.
         promised: Ballot,
     },
     /// Time has passed.
@@ -114,7 +114,7 @@ pub enum Event {
     Leave,
     /// `pc.bootstrap`: make this component primary without a majority (rule 11).
     ForcePrimary {
-        /// Names the override in the history.
+        /// The id of the forced view.
         override_id: Uuid,
     },
     /// `pc.weight` was set.
@@ -122,39 +122,39 @@ pub enum Event {
         /// New weight.
         weight: u8,
     },
-    /// The replicated state says that these members have JOINED: they may get their votes (rule 3).
+    /// The control state says that these members have JOINED: they may get their votes (rule 3).
     Joined {
-        /// As of this position: what is older than the configuration in force is ignored.
+        /// The position of that control state; one older than the configuration in force is ignored.
         position: Position,
         /// All members that are joined, synced or donors.
         members: Vec<Incarnation>,
     },
-    /// Who answers at the addresses of the configuration's list. Of use to a node without a history that
-    /// may found a cluster with others; whenever it changes.
+    /// The processes that answer at the addresses of `wsrep_cluster_address`; sent whenever this changes. Only a node
+    /// without a history, which may found a cluster with others, needs it.
     Listed {
-        /// Connected processes, this one included if it is at one of them.
+        /// The connected processes at these addresses, with this one if it is at one of them.
         members: Vec<Incarnation>,
-        /// The addresses where nobody has answered, or somebody who is not connected.
+        /// The addresses where nobody has answered, or where the process that answers is not connected.
         missing: Vec<String>,
     },
-    /// A reader asks for a position that no acknowledged commit lies beyond (rule 17).
+    /// A reader asks for a read point: a position beyond which no acknowledged commit lies (rule 17).
     Read {
-        /// Comes back in [`Action::ReadPoint`] or [`Action::ReadFailed`].
+        /// The reader's token; [`Action::ReadPoint`] or [`Action::ReadFailed`] returns it.
         token: u64,
     },
 }
 
-/// Why a submission will not be delivered as far as its origin can know (rule 7).
+/// The fate of a failed submission: one that will not be delivered, as far as its origin can know (rule 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// Not ordered, and will not be while anybody remembers the withdrawal: a definite failure.
+    /// Not ordered, and never will be while some process remembers the withdrawal: a definite failure.
     Withdrawn,
-    /// May have been ordered by somebody: if it commits after all it is delivered as an entry.
+    /// A leader may have ordered it. If it commits after all, it is delivered as an entry.
     Unknown,
 }
 
-/// An output of [`crate::Group::handle`], to be carried out in order. No message may leave the
-/// process before the `Append`, `Truncate` and `Reset` actions ahead of it were written.
+/// An output of [`crate::Group::handle`]. The driver carries actions out in order. No message may leave the process
+/// before the `Append`, `Truncate` and `Reset` actions ahead of it are written.
 #[derive(Clone, Debug, Hash)]
 pub enum Action {
     /// Send to each of these peers.
@@ -164,36 +164,36 @@ pub enum Action {
         /// What.
         message: Message,
     },
-    /// The next bytes of a parcel have come (of an own one: are known to all): the log may write them
-    /// ahead of its entry. A parcel begins at offset 0, anew if it had begun before. Answered with
+    /// The next bytes of a bulk payload have come in (of an own one: a member fetches them for the first time). The log
+    /// may write them ahead of the entry. Offset 0 begins the payload, also if it had begun before. Answer with
     /// [`Event::StagedUpTo`].
     Stage {
         /// Which.
         parcel: ParcelId,
-        /// Where they begin.
+        /// Offset of these bytes in the payload.
         offset: u32,
-        /// They.
+        /// These bytes.
         bytes: Bytes,
     },
-    /// A parcel is not wanted any more.
+    /// A bulk payload is no longer wanted: drop its staged bytes.
     Unstage {
         /// Which.
         parcel: ParcelId,
     },
-    /// A parcel is submitted: it is the payload of this submission, but for its first bytes.
+    /// A bulk payload is submitted: the staged bytes are the payload of this submission, except its first bytes.
     Staged {
         /// Which.
         parcel: ParcelId,
         /// The submission.
         id: SubmissionId,
-        /// So many bytes at its begin differ from what was staged.
+        /// Number of bytes at its begin that may differ from the staged ones.
         head: u32,
         /// CRC-32C of the whole payload.
         digest: u32,
     },
-    /// Nothing of other origins will be appended any more.
+    /// Only submissions of these origins will be appended from now on: drop staged bytes of all others.
     KeepStaged {
-        /// The members.
+        /// The members of the configurations in force.
         origins: Vec<Incarnation>,
     },
     /// Append to the log; answer with [`Event::Appended`] unless `append_is_durable`.
@@ -206,91 +206,93 @@ pub enum Action {
         /// Last position kept.
         after: Position,
     },
-    /// Forget the log; it begins anew above this checkpoint. The replicator needs a state transfer.
+    /// Drop the log; it begins anew above this checkpoint. The replicator needs a state transfer.
     Reset {
         /// State of the group at the new base.
         checkpoint: Checkpoint,
     },
-    /// Persist, then answer with [`Event::Persisted`].
+    /// Persist this state, then answer with [`Event::Persisted`].
     Persist(HardState),
-    /// The next committed entry. Submissions of non-members were left out already (rule 9).
+    /// Deliver the next committed entry. The core has already left out submissions of non-members (rule 9).
     Deliver {
         /// Its position.
         position: Position,
         /// What.
         delivery: Delivery,
     },
-    /// The next committed entries, one after the other, all of them submissions of members: their payloads were left in
-    /// the log ([`RecoveredLog::left`]).
+    /// Deliver the next committed entries, one after the other. All are submissions of members, whose payloads were
+    /// left in the log ([`RecoveredLog::left`]).
     DeliverFromLog {
         /// Position of the first.
         first: Position,
         /// Position of the last.
         last: Position,
     },
-    /// What is committed beyond the last delivery, up to here, delivers nothing: the start of a ballot, voids.
+    /// The committed entries from the last delivery up to this position deliver nothing: term starts, voided
+    /// submissions.
     Passed {
         /// Position of the last.
         position: Position,
     },
-    /// No majority: the component as this node sees it (rule 20).
+    /// The majority is lost: report the component as this node sees it (rule 20).
     NonPrimary {
         /// Reachable non-primary members, this one included, sorted by incarnation.
         component: Vec<Member>,
     },
-    /// An own submission will not be answered by a delivery.
+    /// No delivery will answer this own submission.
     Failed {
         /// Which.
         id: SubmissionId,
-        /// How sure that is.
+        /// Whether that is certain.
         fate: Fate,
     },
-    /// A majority and the leader hold this parcel, or the majority is lost: it may be submitted
+    /// A majority and the leader hold this own bulk payload, or the majority is lost: it may be submitted
     /// ([`crate::Group::submit_parcel`]).
     Spread {
         /// Its number.
         parcel: u64,
     },
-    /// Everything acknowledged before the read was asked for lies at or below this position.
+    /// The read point: every commit acknowledged before the reader asked lies at or below this position.
     ReadPoint {
         /// The reader's token.
         token: u64,
         /// Wait until this position is applied.
         position: Position,
     },
-    /// No majority answers.
+    /// No majority answers this reader.
     ReadFailed {
         /// The reader's token.
         token: u64,
     },
-    /// The leave is complete: a view without this member is committed, or nobody is left to ask.
+    /// The leave is complete: a view without this member is committed, or no voter is connected.
     Left,
-    /// This node is to found a history, with the support of all that are expected: answer with
-    /// [`Event::Bootstrap`], and let nothing leave before the log of it has been begun and flushed.
+    /// This node founds a history, with the support of all expected nodes. Answer with [`Event::Bootstrap`]. No message
+    /// may leave before the new log has been begun and flushed.
     Found,
-    /// This node goes on with the best that is left, all voters being here (rule 4).
+    /// All voters are here, and this node goes on with the best evidence (rule 4).
     Reform {
-        /// Names it as an override, which it is for whoever comes later.
+        /// The id of the forced view: for a process that comes later, it is one.
         override_id: Uuid,
-        /// The best is this node's database: it is to found the history anew above that, by
-        /// [`crate::Group::begin_anew`] and [`Event::Bootstrap`]. Else it is its log, and it has been done.
+        /// True if the best evidence is this node's database: the driver founds the history anew above it, by
+        /// [`crate::Group::begin_anew`] and [`Event::Bootstrap`]. Otherwise it is this node's log, and the core leads
+        /// already.
         from_database: bool,
-        /// Whose promises it rests on.
+        /// The processes whose promises are the evidence.
         heard: Vec<Incarnation>,
-        /// What it is done with and without, for the log.
+        /// For the log: the evidence, and the missing voters.
         text: String,
     },
-    /// This node may not join (foreign history, fork, duplicate replica id); the text says what to do.
+    /// The cluster refuses this node (foreign history, fork, duplicate replica); the text names the remedy.
     Refused {
         /// For the log.
         reason: String,
     },
-    /// Something an operator may want to know.
+    /// Information for the operator.
     Note {
         /// For the log.
         text: String,
     },
-    /// An error that only an operator can end; the text says how.
+    /// An error that only an operator can end; the text names the remedy.
     Alarm {
         /// For the log.
         text: String,

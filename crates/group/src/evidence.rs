@@ -1,7 +1,7 @@
-//! The best that is left, where a majority may have forgotten what it acknowledged (rule 4, "All voters are here").
+//! The way on when half of the votes or more are amnesiac (rule 4, "All voters are here").
 //!
-//! Comes in: the promises of one ballot. Goes out: whose log or whose database the cluster goes on with. Holds: nobody who is not
-//! among the promisers can know more, and nothing that a database holds is contradicted.
+//! In: the promises of one term. Out: the process whose log, or whose database, the cluster goes on with. No process
+//! outside the promisers can know more, and nothing contradicts the contents of a database.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,7 +13,7 @@ use crate::lasting::Lasting;
 use crate::message::{DatabaseProof, Promise, Standing, Summary};
 use crate::promises::Promises;
 
-/// What a cluster goes on with whose majority may have forgotten.
+/// The best evidence, with which the cluster goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Best {
     /// The log of this process.
@@ -23,8 +23,8 @@ pub(crate) enum Best {
 }
 
 impl Promises {
-    /// The last committed configuration, and every later one that any promiser's log holds: whichever of them was committed is
-    /// among these, as long as enough logs have kept theirs.
+    /// Returns the last committed configuration, and every later one in any promiser's log. If enough logs have kept
+    /// their configurations, every committed one is among these.
     fn may_be_in_force(&self) -> Vec<&Configuration> {
         let commit = self.commit();
         let promises = || self.all().map(|(_, _, promise)| promise);
@@ -43,7 +43,8 @@ impl Promises {
         found.map(|(_, _, promise)| promise)
     }
 
-    /// True if nobody else can know more than these, or if `without_some`, a majority has been here alone for long enough.
+    /// True if no other process can know more than these promisers. With `without_some`, a majority is enough, because
+    /// it has waited long enough for the others.
     pub(crate) fn are_all(&self, without_some: bool) -> bool {
         let configurations = self.may_be_in_force();
         let Some(committed) = configurations.first() else {
@@ -56,17 +57,17 @@ impl Promises {
             let all = here > 0 && here == configuration.total_weight();
             let is_majority = configuration.is_majority(here) || planted(Mutant::MinorityReforms);
             let enough = all || without_some && is_majority;
-            // A configuration that was committed is in the log of one of these.
+            // Every committed configuration is in the log of one of these.
             enough && configuration.is_half(configuration.weight_of(keeps_views))
         };
-        // As long as half of the votes are intact, a majority of them may go on by itself, without the override that this
-        // becomes.
+        // If half of the votes are intact, a majority with them can go on by itself. It would not know the forced view
+        // that this way on makes.
         let intact = committed.weight_of(|m| self.of(m).is_some_and(|p| !p.amnesiac));
         configurations.iter().all(enough) && !committed.is_half(intact)
     }
 
-    /// What to go on with. `counts`: the database of this promiser is on the branch of the candidate. None: too few are here, or
-    /// what they have cannot be compared.
+    /// Returns the best evidence. `counts`: the database of this promiser is on the candidate's branch. None: too few
+    /// voters have promised, or their evidence cannot be compared.
     fn best_evidence(
         &self,
         without_some: bool,
@@ -105,7 +106,7 @@ impl Promises {
         if reached > known && !planted(Mutant::DatabaseNotHeeded) {
             return Some(Best::Database(owner, reached));
         }
-        // Of the logs that hold all that is known to be committed, the best.
+        // Choose the best log among those that hold everything known to be committed.
         let logs = self.usable();
         let commit = logs.commit();
         let ballot = logs.all().find_map(|(_, _, p)| {
@@ -122,7 +123,7 @@ impl Promises {
 }
 
 impl Group {
-    /// Called by the tick: how long a majority has waited for the others.
+    /// Called by the tick: restarts the wait for evidence unless this node is non-primary and hears a majority.
     pub(crate) fn watch_evidence(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
         let here = self
@@ -133,7 +134,8 @@ impl Group {
         }
     }
 
-    /// Others who have gone on, by an operator's word maybe, would have been heard by now (rule 11), and none was.
+    /// True if this node has waited long enough, and has heard no primary member of its history. Members that have gone
+    /// on, maybe by an override, would have been heard by now (rule 11).
     pub(crate) fn has_heard_around(&self) -> bool {
         let history = self.log.committed().history;
         let mut statuses = self.peers.statuses();
@@ -144,7 +146,7 @@ impl Group {
         waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
     }
 
-    /// `pc.wait_evidence` has passed.
+    /// True if `pc.wait_evidence` has passed.
     pub(crate) fn wants_no_more_evidence(&self) -> bool {
         let wait_ms = self.context.config().wait_evidence_ms;
         wait_ms > 0
@@ -155,12 +157,12 @@ impl Group {
             || planted(Mutant::MajorityCountsAsAll)
     }
 
-    /// The same, and everybody who is here has promised.
+    /// True if `pc.wait_evidence` has passed, and every voter that is here has promised.
     pub(crate) fn has_waited_for_evidence(&self) -> bool {
         let voters = || self.log.latest().members.iter().filter(|m| m.weight > 0);
         let here =
             |m: &Member| m.replica == self.my_replica() || self.known().voice(m.replica).is_some();
-        // Who is here is asked, however late.
+        // Wait for a voter that is here, however late it came.
         let mut late = voters().filter(|m| here(m) && !self.has_promised_me(m.replica));
         self.wants_no_more_evidence() && late.next().is_none()
     }
@@ -170,8 +172,8 @@ impl Group {
         promises.is_some_and(|promises| promises.giver(replica).is_some())
     }
 
-    /// The promises do not elect this candidate. If nobody can know more than those who have given them, the one with the best
-    /// evidence goes on.
+    /// The promises do not elect this candidate. If no other process can know more than the promisers, the owner of the
+    /// best evidence goes on.
     pub(crate) fn go_on_by_evidence(&mut self) {
         let Some(candidacy) = self.role.candidacy() else {
             return;
@@ -182,7 +184,7 @@ impl Group {
         if !self.has_heard_around() {
             return;
         }
-        // An override that this log lacks is for its owner to go on with.
+        // If a promiser knows a forced view that this log lacks, that promiser must go on.
         if !promises
             .all()
             .all(|(_, giver, p)| self.knows_branch_of(giver, p))
@@ -222,7 +224,7 @@ impl Group {
         }
     }
 
-    /// This log holds every override that the promiser knows of.
+    /// True if this log holds every forced view that the promiser knows.
     fn knows_branch_of(&self, giver: Incarnation, promise: &Promise) -> bool {
         let own = self.log.overrides();
         self.branch_of(giver, promise)
@@ -234,7 +236,7 @@ impl Group {
         self.branch_of(giver, promise) == self.log.overrides()
     }
 
-    /// The overrides in the promiser's log.
+    /// The forced views in the promiser's log, pending ones included.
     fn branch_of(&self, giver: Incarnation, promise: &Promise) -> Vec<Uuid> {
         if giver == self.me() {
             return self.log.overrides();
@@ -283,15 +285,15 @@ impl Group {
         )
     }
 
-    /// A process that begins anew, under the same name and with the same connections: it is to found a history on its database.
-    /// What it has promised holds.
+    /// Begins anew, under the same incarnation and with the same connections, to found the history on this node's
+    /// database. Its promises stay in force.
     pub fn begin_anew(&mut self) {
         let recovered = Recovered {
             promised: self.vote.promised(),
             amnesiac: true,
             lost_views: true,
             log: None,
-            // The withdrawn entries lie on the branch that this history leaves; numbers begin anew.
+            // The withdrawn entries lie on the branch that this history leaves. Submission numbers begin anew.
             lasting: Lasting::default(),
         };
         let mut anew = Group::empty(
@@ -309,7 +311,7 @@ impl Group {
 }
 
 impl Summary {
-    /// Ballot of the entry at this position, if it is remembered.
+    /// Term of the entry at this position, if the summary has it.
     fn ballot_at(&self, position: Position) -> Option<Ballot> {
         let mut runs = self.runs.iter();
         let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));

@@ -1,4 +1,4 @@
-//! One large payload on its way here.
+//! One bulk payload on its way to this member.
 
 use bytes::{Bytes, BytesMut};
 use crc32c::crc32c_append;
@@ -9,29 +9,30 @@ use crate::ids::{Incarnation, ParcelId, TimeMs};
 use crate::known::Known;
 use crate::message::{Message, Parcel, Source};
 
-/// Parts asked for ahead of what has come, or is staged, if that is to be: few, since what comes behind them waits; one more for each ms
-/// of the round trip, or a far origin would be fetched from slowly.
+/// Parts requested ahead of the received bytes, or of the staged ones if the payload is staged. They are few, because
+/// other messages wait behind them. Each ms of round trip adds one, because a fetch from a far origin would be slow
+/// otherwise.
 const PARTS_AHEAD: u32 = 4;
 const PARTS_AHEAD_MAX: u32 = 64;
-/// What does not come within this time is asked for again.
+/// A part that has not come within this time is requested again.
 pub(crate) const PATIENCE_MS: TimeMs = 1_000;
 
-/// A payload that comes in.
+/// A bulk payload that this member fetches.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fetch {
     pub source: Source,
     pub from: Incarnation,
     pub parcel: Parcel,
     pub bytes: BytesMut,
-    /// CRC-32C of what has come of the bytes after the head.
+    /// CRC-32C of the received bytes after the head.
     pub digest: u32,
     pub asked: u32,
-    /// So much of what has come is staged, if that is to be: else all.
+    /// Number of received bytes that are staged; if the payload is not staged, all received bytes.
     kept: u32,
-    /// It is staged as it comes.
+    /// True if the log stages the payload while it comes in.
     stages: bool,
     pub progress_at: TimeMs,
-    /// The number, and the head, under which its origin has submitted it.
+    /// The submission number and the head, once its origin has submitted the payload.
     pub submitted: Option<(u64, Bytes)>,
 }
 
@@ -40,29 +41,29 @@ impl Fetch {
         self.bytes.len() as u32 // at most `parcel.len`
     }
 
-    /// True if all is here, and staged.
+    /// True if all bytes are here, and staged if they must be.
     pub fn is_complete(&self) -> bool {
         self.kept == self.parcel.len
     }
 
-    /// True if all that was asked for is here: how it goes on is this node's own affair.
+    /// True if all requested bytes are here, and only this node's disk delays the next request.
     pub fn awaits_disk(&self) -> bool {
         self.asked <= self.received() && !self.is_complete()
     }
 
-    /// True if all is here.
+    /// True if all bytes are here.
     pub fn is_received(&self) -> bool {
         self.received() == self.parcel.len
     }
 
-    /// So much of it is staged; u32::MAX: it will not be.
+    /// The log has staged this many bytes; u32::MAX: it will not stage the payload.
     fn staged_up_to(&mut self, until: u32, now: TimeMs) {
         self.stages &= until != u32::MAX;
         self.kept = self.kept.max(until.min(self.received()));
         self.progress_at = now;
     }
 
-    /// Takes the next bytes; false: they are not the next that were asked for.
+    /// Takes the next bytes; false if these are not the next requested ones.
     fn take(&mut self, offset: u32, bytes: &[u8]) -> bool {
         let asked = self.asked.saturating_sub(self.received()) as usize;
         if offset != self.received() || bytes.len() > asked {
@@ -77,7 +78,7 @@ impl Fetch {
         true
     }
 
-    /// True if what has come is not what was offered.
+    /// True if the digest of the received payload is not the offered one.
     fn is_damaged(&self) -> bool {
         self.is_received() && self.digest != self.parcel.digest
     }
@@ -98,7 +99,7 @@ fn parts_ahead(round_trip_us: u32) -> u32 {
 }
 
 impl Fetch {
-    /// One of which nothing was asked for yet.
+    /// Begins a fetch, with no part requested yet.
     pub fn new(known: Known, source: Source, from: Incarnation, parcel: Parcel) -> Fetch {
         Fetch {
             source,
@@ -133,14 +134,14 @@ impl Fetch {
         }
     }
 
-    /// So much of it is staged: the next bytes may be asked for.
+    /// The log has staged this many bytes: requests the next ones.
     pub fn go_on(&mut self, known: Known, until: u32, out: &mut Vec<BulkOutput>) {
         self.staged_up_to(until, known.now());
         self.ask_parts(known, out);
     }
 
-    /// True if these were the next bytes, which are staged as this parcel's if they are to be. A payload with a wrong
-    /// digest is fetched anew.
+    /// Takes a part, and stages it under `parcel` if the payload is staged. Returns false if it is not the next part. A
+    /// payload with a wrong digest is fetched anew.
     pub fn take_part(
         &mut self,
         known: Known,

@@ -1,6 +1,8 @@
-//! Large payloads of others: fetched in parts from their origins, at the pace of the one who needs them, so that a
-//! connection carries everything else beside them (rule 8). What has been ordered already is fetched from the
-//! leader's log (logged); what others fetch from here: serving.
+//! Bulk payloads of others: this member fetches them in parts from their origins, at its own pace, so that the
+//! connection carries all other messages beside them (rule 8).
+//!
+//! In: offers, parts, submissions. Out: requests, and complete payloads. A payload that is already ordered comes from
+//! the leader's log instead (module `logged`). The module `serving` answers the requests of others.
 
 mod logged;
 
@@ -17,27 +19,27 @@ use crate::message::{Message, Parcel, Source};
 
 pub(crate) use logged::{PARCEL_NUMBER_MAX, Wanted, awaits_large};
 
-/// The longest payload of a submission, in bytes: what is longer is not believed, and must not be submitted. With what
-/// comes around it, it fits into a record of the log (asserted in the engine).
+/// The longest payload of a submission, in bytes. A longer one must not be submitted, and a message about one is
+/// invalid. With its frame, such a payload fits into one record of the log (the engine asserts this).
 pub const PAYLOAD_MAX: u32 = (1 << 31) - (64 << 10);
-/// The longest head that is believed.
+/// The longest valid head, in bytes.
 pub(crate) const HEAD_MAX: u32 = 4096;
-/// The longest part that is asked for or given.
+/// The longest part that a member requests or sends, in bytes.
 pub(crate) const PART_MAX: u32 = 1 << 20;
-/// Parcels of one origin at a time: those that it may submit, and the next.
+/// Bulk payloads of one origin at a time: those that it may submit, and the next.
 const PARCELS_MAX: usize = 64;
 
-/// Payloads on their way here.
+/// Bulk payloads on their way to this member.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Fetching {
-    /// Complete ones wait for their submission.
+    /// Payloads from their origins; complete ones wait for their submission.
     parcels: BTreeMap<ParcelId, Fetch>,
-    /// The payloads of the first order records without one, from a log.
+    /// Payloads from the leader's log, for the first order records that lack theirs.
     logged: BTreeMap<Position, Fetch>,
 }
 
 impl Fetching {
-    /// Bytes of all, the missing ones included.
+    /// Length of all payloads from origins, the missing bytes included.
     pub fn len_of_all(&self) -> u64 {
         let lengths = self
             .parcels
@@ -46,14 +48,14 @@ impl Fetching {
         lengths.sum()
     }
 
-    /// What comes in from this origin, or waits to be submitted.
+    /// The payloads of this origin that come in, or wait for their submission.
     pub fn of_origin(&self, origin: Incarnation) -> impl Iterator<Item = &Fetch> {
         let numbered = |number| ParcelId { origin, number };
         let parcels = self.parcels.range(numbered(0)..=numbered(u64::MAX));
         parcels.map(|(_, fetch)| fetch)
     }
 
-    /// What is submitted under this number and still comes in from its origin.
+    /// The payload that its origin has submitted under this number, and that still comes in.
     pub fn of_submission(&self, id: SubmissionId) -> Option<&Fetch> {
         self.of_origin(id.incarnation).find(|f| {
             f.submitted
@@ -74,12 +76,12 @@ impl Fetching {
         out
     }
 
-    /// Nobody else submits anything any more.
+    /// Only these members submit from now on: drops the payloads of others.
     pub fn keep_origins(&mut self, members: &[Incarnation]) -> Vec<BulkOutput> {
         self.forget(|id, _| !members.contains(&id.origin))
     }
 
-    /// Everything of an origin up to this number is in the log.
+    /// Everything of the origin up to this number is in the log: drops those payloads.
     pub fn ordered(&mut self, id: SubmissionId) -> Vec<BulkOutput> {
         if self.parcels.is_empty() {
             return Vec::new();
@@ -90,8 +92,8 @@ impl Fetching {
         })
     }
 
-    /// A member offers a parcel, and says which of its older ones are not wanted any more. `of_origin`: bytes of its
-    /// submissions that wait to be ordered.
+    /// A member offers a bulk payload. `oldest`: its older ones may be dropped. `of_origin`: bytes of its submissions
+    /// that wait to be ordered.
     pub fn offered(
         &mut self,
         known: Known,
@@ -116,9 +118,9 @@ impl Fetching {
         out
     }
 
-    /// Memory is bounded; the first of all origins is never kept waiting, or all might wait for each
-    /// other. Whoever finds no room offers again. What an origin has submitted and is not ordered counts, too, or an origin
-    /// could submit one parcel after the other and leave out the first.
+    /// True if memory has room for this payload. The payload of the least incarnation always has room, because
+    /// otherwise all origins could wait for each other. An origin without room offers again. Its submissions that are
+    /// not ordered count, too: otherwise it could submit one payload after the other and omit the first.
     fn has_room(&self, known: Known, from: Incarnation, parcel: &Parcel, of_origin: usize) -> bool {
         let config = known.context.config();
         if of_origin + parcel.len as usize > config.thresholds.pending_bytes {
@@ -145,12 +147,12 @@ impl Fetching {
         fetch.ask_parts(known, out);
         let id = parcel.id(from);
         if self.parcels.insert(id, fetch).is_some() {
-            // Its origin has given the number to another: what is staged is not this one's.
+            // The origin has given the number to another payload: the staged bytes belong to the old one.
             out.push(BulkOutput::Unstage(id));
         }
     }
 
-    /// A piece of a parcel, from its origin.
+    /// Takes a part from the payload's origin.
     pub fn offered_part(
         &mut self,
         known: Known,
@@ -166,7 +168,7 @@ impl Fetching {
             Entry::Occupied(found) if !found.get().is_received() => found.remove(),
             _ => return Vec::new(), // all is here, or nothing of it is wanted
         };
-        // Its origin has it no more: if it was submitted, whoever has ordered it has.
+        // The origin no longer has the payload. If it was submitted, the leader that has ordered it has it.
         if bytes.is_empty() {
             return vec![BulkOutput::Unstage(id)];
         }
@@ -179,7 +181,7 @@ impl Fetching {
         out
     }
 
-    /// A piece of a parcel was staged.
+    /// The log has staged a payload up to this byte.
     pub fn offered_staged(&mut self, known: Known, id: ParcelId, until: u32) -> Vec<BulkOutput> {
         let mut fetch = match self.parcels.entry(id) {
             Entry::Occupied(found) if !found.get().is_complete() => found.remove(),
@@ -191,7 +193,7 @@ impl Fetching {
         out
     }
 
-    /// A piece more of a parcel is here, or staged.
+    /// One more part of a payload is here, or staged.
     fn put_offered(&mut self, id: ParcelId, fetch: Fetch, out: &mut Vec<BulkOutput>) {
         if fetch.is_complete() {
             out.push(BulkOutput::Fetched);
@@ -202,7 +204,7 @@ impl Fetching {
         self.finish_submitted(id, out);
     }
 
-    /// The origin submits a parcel of its own. `is_next`: nothing else of it is ordered before that.
+    /// The origin submits its bulk payload. `is_next`: it is the origin's next submission in the order.
     pub fn submitted(
         &mut self,
         known: Known,
@@ -212,7 +214,8 @@ impl Fetching {
     ) -> Vec<BulkOutput> {
         let (from, number) = (submission.incarnation, submission.number);
         let id = parcel.id(from);
-        // A submission has one parcel, or a peer could name one after the other for the number that is never kept waiting.
+        // A submission has one bulk payload. Otherwise a peer could name one after the other for the number that always
+        // has room.
         let mut out = self.forget(|other, fetch| {
             let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
             other.origin == from && other != id && submitted == Some(number)
@@ -229,7 +232,7 @@ impl Fetching {
         out
     }
 
-    /// A parcel that is both complete and submitted is a submission like any other.
+    /// Turns a bulk payload that is both complete and submitted into a submission like any other.
     fn finish_submitted(&mut self, id: ParcelId, out: &mut Vec<BulkOutput>) {
         let ready = |fetch: &Fetch| fetch.is_complete() && fetch.submitted.is_some();
         if !self.parcels.get(&id).is_some_and(ready) {
@@ -254,7 +257,7 @@ impl Fetching {
         }
     }
 
-    /// With every heartbeat: asks again for what does not come.
+    /// With every heartbeat: requests overdue parts again.
     pub fn ask_again(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
         let (now, mut out) = (known.now(), Vec::new());
         for fetch in self.parcels.values_mut().filter(|f| f.is_stuck(now)) {

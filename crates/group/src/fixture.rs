@@ -1,4 +1,4 @@
-//! For the tests of the parts: what every part may read, of a member of a small group.
+//! For the tests of the parts: the shared state that every part may read, for a member of a small group.
 
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
@@ -8,7 +8,7 @@ use crate::known::{Known, known};
 use crate::log::Log;
 use crate::peers::Peers;
 
-/// What [`Known`] borrows.
+/// The state that [`Known`] borrows.
 pub(crate) struct Fixture {
     pub context: Context,
     pub log: Log,
@@ -16,7 +16,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Member 1 of a history that so many found; nobody is connected.
+    /// Member 1 of a history with this many founding members; no peer is connected.
     pub(crate) fn of(members: u8) -> Fixture {
         let mut log = Log::default();
         let configuration = Configuration {
@@ -36,7 +36,7 @@ impl Fixture {
     }
 }
 
-/// One with a vote, whose ids are made of this number.
+/// A member with a vote, whose ids are made of this number.
 pub(crate) fn member(n: u8) -> Member {
     Member {
         replica: ReplicaId(Uuid([n; 16])),

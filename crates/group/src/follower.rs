@@ -1,4 +1,7 @@
-//! A member under a leader: takes its order records, matches its log, acknowledges.
+//! The coordinator's part as a follower: takes the leader's order records, matches the log, and acknowledges.
+//!
+//! In: appends, installs. Out: log writes, acknowledgements, requests for catch-up. An entry that this member
+//! acknowledged in the term in force is never dropped in that term (rule 1).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -10,7 +13,7 @@ use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
 use crate::matching::Placed;
 use crate::message::{Append, Message, WireBody, WireEntry};
 
-/// Configurations that the log takes in above the commit point: every promise names all of them.
+/// Greatest number of configurations in the log above the commit point: every promise lists all of them.
 pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
 
 impl WireEntry {
@@ -24,12 +27,12 @@ impl WireEntry {
 }
 
 impl Group {
-    /// The connected process that holds (or seeks) leadership of the promised ballot.
+    /// The connected leader of the promised term, or its candidate.
     pub(crate) fn leader(&self) -> Option<Incarnation> {
         self.known().voice(self.vote.promised().replica)
     }
 
-    /// Follows the leader of `ballot` if no higher one is promised. False: not to be obeyed.
+    /// Follows the leader of `ballot` if no higher term is promised. Returns false if this member must not obey.
     pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
         let Some(peer) = self.peers.get(from) else {
             return false; // `message` has looked it up
@@ -54,7 +57,7 @@ impl Group {
         true
     }
 
-    /// Asks the leader to feed this member from where the two logs agree.
+    /// Requests a catch-up from the leader, from the last position on which the two logs agree.
     pub(crate) fn ask_catch_up(&mut self, leader: Incarnation) {
         if !self.matching.may_ask(self.context.now()) {
             return;
@@ -97,8 +100,8 @@ impl Group {
         self.learn_commit(append.commit);
     }
 
-    /// Puts order records in their places, as many as there is room for: what lacks is asked for again. Gives the position of the
-    /// last.
+    /// Puts order records in their places, as many as there is room for; this member requests the others again. Returns
+    /// the position of the last one.
     fn take_orders(&mut self, prev: Position, entries: Vec<WireEntry>) -> Position {
         let is_configuration =
             |entry: &WireEntry| matches!(entry.body, WireBody::Full(Body::Configuration(_)));
@@ -127,15 +130,15 @@ impl Group {
         last
     }
 
-    /// This log and that of the promised ballot's leader are the same up to some position.
+    /// This log and that of the promised term's leader agree up to some position.
     fn logs_meet(&mut self) {
         if self.matching.meet() {
             self.resend_own(0);
         }
     }
 
-    /// Either a message that no correct member sends, or two histories under one name: nothing is appended, and this
-    /// node is not primary for long if its leader goes on so.
+    /// The leader contradicts this log: its message is invalid, or there are two histories under one name. This node
+    /// appends nothing, and becomes non-primary if the leader goes on so.
     fn refuse_forked(&mut self, from: Incarnation, position: Position) {
         if !self.matching.fork(self.context.now()) {
             return;
@@ -148,7 +151,8 @@ impl Group {
         self.out.note(text);
     }
 
-    /// Puts an order record in its place; what conflicts with it is dropped. False: there is no room for it.
+    /// Puts an order record in its place, and drops entries that conflict with it. Returns false if there is no room
+    /// for it.
     fn take_order(&mut self, entry: WireEntry) -> bool {
         if entry.position <= self.log.committed().position {
             return true;
@@ -175,7 +179,7 @@ impl Group {
         has_room
     }
 
-    /// Appends what is complete; stops at the first hole.
+    /// Appends the order records whose payloads are here; stops at the first hole.
     pub(crate) fn take_payloads(&mut self) {
         let before = self.log.tail().end();
         while let Some(front) = self.matching.incoming().front() {
@@ -208,7 +212,7 @@ impl Group {
         self.matching.note_hole(grew, self.context.now());
     }
 
-    /// Called by the tick: a payload that does not come is pulled from the leader (rule 8).
+    /// Called by the tick: requests a catch-up from the leader for a payload that does not come (rule 8).
     pub(crate) fn pull_holes(&mut self) {
         let hole = self.matching.has_hole(self.context.now()) && !self.awaits_large();
         if hole || !self.matching.is_matched() {
@@ -218,13 +222,13 @@ impl Group {
         }
     }
 
-    /// The leader, if it has said that it holds leadership of the promised ballot.
+    /// The leader of the promised term, if it has said that it leads.
     pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
         self.known().leader_of(self.vote.promised())
     }
 
-    /// Everything up to here is committed, by the leader's last heartbeat: more than [`Self::commit`] on a member whose log
-    /// lags behind. None: no leader was heard of late.
+    /// The commit point by the leader's last heartbeat. It is beyond [`Self::commit`] on a member whose log lags
+    /// behind. None: no leader was heard recently.
     pub fn known_commit(&self) -> Option<Position> {
         let commit = self.log.committed().position;
         if self.is_leader() {
@@ -237,7 +241,7 @@ impl Group {
         Some(status.commit.max(commit))
     }
 
-    /// The log begins anew: this process is new, or was away for longer than anybody remembers.
+    /// The leader sends a log checkpoint: this process is new, or was away for longer than any log reaches back.
     pub(crate) fn install(
         &mut self,
         from: Incarnation,
@@ -245,7 +249,7 @@ impl Group {
         checkpoint: Checkpoint,
         intact_at: Position,
     ) {
-        // A log that an override has forked gives way whatever its length (rule 11).
+        // A log on another branch than the forced view gives way, whatever its length (rule 11).
         let own = self.branches().binding_overrides();
         let is_continued = checkpoint.overrides.starts_with(own);
         let forked = is_continued && checkpoint.overrides != self.log.committed().overrides;
@@ -258,7 +262,7 @@ impl Group {
         {
             return;
         }
-        // What was acknowledged in this ballot is held as long as it lasts (rule 1).
+        // An entry acknowledged in this term is kept as long as the term lasts (rule 1).
         if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
             if self.log.tail().ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
                 return self.keep_log(checkpoint.position, intact_at);
@@ -269,7 +273,7 @@ impl Group {
         }
         self.out.count(|c| c.installs += 1);
         self.forced_views.log_replaced();
-        // Of what it acknowledged with the log before, this one may have nothing (rule 4).
+        // The new log may lack entries that this replica acknowledged with the old log (rule 4).
         self.vote.begin_log_anew(intact_at);
         self.component.majority_mut().heard(self.context.now());
         self.component.left_at_most_in(match forked {
@@ -287,7 +291,7 @@ impl Group {
         self.fail_covered(covered);
         self.out.push(Action::Reset { checkpoint });
         if configuration.member(self.me()).is_some() {
-            // Its admission lies below the checkpoint: this is the view that it comes in with.
+            // This process was admitted below the checkpoint: the checkpoint's view is its first one.
             self.out.push(Action::Deliver {
                 position,
                 delivery: Delivery::Configuration(configuration.clone()),
@@ -296,8 +300,9 @@ impl Group {
         }
     }
 
-    /// The leader has sent a checkpoint that lies within this log: it was asked twice, or before the log was fed. What
-    /// follows the checkpoint may be acknowledged, and stays; what the leader sends next connects with it.
+    /// The leader has sent a log checkpoint that lies within this log: it was asked twice, or before a catch-up. The
+    /// entries above the checkpoint stay, because this member may have acknowledged them. The leader's next entries
+    /// follow the checkpoint.
     fn keep_log(&mut self, position: Position, intact_at: Position) {
         self.component.majority_mut().heard(self.context.now());
         self.logs_meet();
@@ -305,7 +310,7 @@ impl Group {
         self.matching.keep_from(position);
     }
 
-    /// Position that this member acknowledges in the promised ballot.
+    /// The position that this member acknowledges in the promised term.
     pub(crate) fn own_ack(&self) -> Position {
         if !self.vote.is_persisted() {
             return 0;
@@ -313,7 +318,7 @@ impl Group {
         self.log.durable().min(self.agreed_end())
     }
 
-    /// Where the part of the own log ends that the promised ballot's leader stands for.
+    /// The last position of the local log that agrees with the log of the promised term's leader.
     pub(crate) fn agreed_end(&self) -> Position {
         let end = self.log.tail().end();
         match self.is_leader() {
@@ -322,7 +327,7 @@ impl Group {
         }
     }
 
-    /// Sends the acknowledgement of this batch to whom it can matter.
+    /// Sends the acknowledgement of this batch to the members that need it.
     pub(crate) fn acknowledge(&mut self) {
         let mut position = self.own_ack();
         if planted(Mutant::PayloadNotAwaited) {
@@ -350,9 +355,9 @@ impl Group {
         self.send_all(to, message);
     }
 
-    /// Members other than the leader whose view of the commit point can depend on this
-    /// member's acknowledgement. In a group of three each member and the leader are a majority
-    /// by themselves, so the third's word changes nothing (heartbeats carry it anyway).
+    /// The members other than the leader that need this member's acknowledgement to know the commit point. In a group
+    /// of three, each member and the leader are a majority by themselves. So the third member's acknowledgement changes
+    /// nothing there (heartbeats carry it anyway).
     fn acks_matter_to(&self, leader: Incarnation) -> Vec<Incarnation> {
         let me = self.me();
         let latest = self.log.latest();

@@ -1,34 +1,36 @@
-//! What forced views (an operator's overrides, rule 11) leave behind in this process.
+//! This process's knowledge of forced views (rule 11).
 //!
-//! Comes in: views that were forced, here or elsewhere. Goes out: what is to be given way to, and what is to be told of it.
+//! In: forced views, committed here or heard of. Out: whether this component must give way, and the facts for a report
+//! of a split brain. Forced-view histories only grow.
 
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Position, ReplicaId, TimeMs, Uuid};
 use crate::reminder::Reminder;
 
-/// The last forced view that was committed while this process looked on.
+/// The last forced view that this process saw committed.
 #[derive(Clone, Debug, Hash)]
 struct Fork {
     id: Uuid,
-    /// Where it stands in the log.
+    /// Its position in the log.
     at: Position,
-    /// The members before: those who are not there any more may have gone on by themselves.
+    /// The members of the view before: those that the forced view lacks may have gone on by themselves.
     before: Vec<Member>,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct ForcedViews {
-    /// The longest list of overrides seen that extends the own one.
+    /// The longest forced-view history seen that extends the own one.
     known: Vec<Uuid>,
-    /// Has given way to a primary component without the last own overrides, and has not got its log yet.
+    /// True if this process has given way to a primary component without its last forced views, and has not got that
+    /// component's log yet.
     gave_way: bool,
     fork: Option<Fork>,
-    /// Of a branch of the history that excludes this one.
+    /// For the report of a branch of the history that excludes this one.
     reminder: Reminder,
 }
 
 impl ForcedViews {
-    /// A component with more overrides than these has overruled this one, which has not taken over its log yet.
+    /// True if a component with more forced views than `own` has overruled this one, whose log is not replaced yet.
     pub(crate) fn overrule(&self, own: &[Uuid]) -> bool {
         self.known.len() > own.len()
     }
@@ -37,20 +39,20 @@ impl ForcedViews {
         self.gave_way
     }
 
-    /// Where the override with this id stands in the log, if that was seen.
+    /// The position of the forced view with this id, if this process saw it committed last.
     pub(crate) fn position_of(&self, id: Uuid) -> Option<Position> {
         let fork = self.fork.as_ref().filter(|fork| fork.id == id);
         fork.map(|fork| fork.at)
     }
 
-    /// The replica's member of before the last forced view.
+    /// The replica's member in the view before the last forced one.
     pub(crate) fn member_before(&self, replica: ReplicaId) -> Option<&Member> {
         let mut before = self.fork.iter().flat_map(|fork| &fork.before);
         before.find(|member| member.replica == replica)
     }
 
-    /// A view is committed, at this position. If it was forced, what is to be told of it is kept, should another branch of
-    /// the history be met.
+    /// A view is committed at this position. If it is a forced view, keeps the facts that a report needs when another
+    /// branch of the history is met.
     pub(crate) fn committed(&mut self, at: Position, before: &Configuration, now: &Configuration) {
         if let Some(id) = now.override_id {
             let before = before.members.clone();
@@ -58,12 +60,12 @@ impl ForcedViews {
         }
     }
 
-    /// A component with these overrides, which extend the own ones, is to be followed.
+    /// This process must follow a component with these forced views, which extend its own.
     pub(crate) fn heed(&mut self, overrides: &[Uuid]) {
         self.known = overrides.to_vec();
     }
 
-    /// A component without the last own overrides is to be followed.
+    /// This process must follow a primary component without its last forced views.
     pub(crate) fn give_way(&mut self) {
         self.gave_way = true;
     }
@@ -73,7 +75,7 @@ impl ForcedViews {
         self.gave_way = false;
     }
 
-    /// True now and then: a branch that excludes this one is to be told of.
+    /// Returns true if the report of a branch that excludes this one is due, and notes it as written.
     pub(crate) fn is_split_due(&mut self, now: TimeMs) -> bool {
         self.reminder.is_due(now)
     }

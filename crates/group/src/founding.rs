@@ -1,9 +1,9 @@
-//! The first view of a cluster that nobody has chosen a founder for (`pc.bootstrap_expect`,
-//! `docs/protocol.md`, "Founding without choosing a node").
+//! Founding a cluster without choosing a node (`pc.bootstrap_expect`; `docs/protocol.md`, "Founding without choosing a
+//! node").
 //!
-//! Comes in: who is listed in the configuration and who of those is here, and what each supports. Goes out: what to promise, and
-//! that this node founds. Holds: a support is a promised ballot, durable, and one at a time. Blank nodes tell each other theirs
-//! again and again, so nothing has to be asked for, and nothing that is lost has to be noticed.
+//! In: the processes at the listed addresses, and the term that each has promised. Out: the term to promise, and the
+//! decision that this node founds. A support is a promised term: durable, and one at a time. Blank nodes repeat theirs
+//! with every heartbeat, so that no message need be requested or missed.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ use crate::message::Standing;
 use crate::peer::Peer;
 use crate::reminder::Reminder;
 
-/// What a blank peer has said of itself.
+/// The last `Expects` message of a blank peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Expects {
     pub nodes: u32,
     pub promised: Ballot,
 }
 
-/// What a blank node, which has no history, knows of those it is to found a cluster with.
+/// The knowledge of a blank node (one without a history) about the nodes that found the cluster with it.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Founding {
-    /// Processes that answer at the addresses of the configuration's list.
+    /// Processes that answer at the addresses of `wsrep_cluster_address`.
     members: Vec<Incarnation>,
-    /// Addresses where nobody does.
+    /// Addresses where no connected process answers.
     missing: Vec<String>,
     reminder: Reminder,
 }
 
-/// The own promise, whether it is on disk, and whether this process is outside of every view and may come into one.
+/// This node's promised term, whether it is on disk, and whether this process is in no view and may still join one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Support {
     pub promised: Ballot,
@@ -40,16 +40,16 @@ pub(crate) struct Support {
     pub is_outside: bool,
 }
 
-/// What a blank node is to do.
+/// A request of a blank node to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FoundingOutput {
-    /// Tell these what it expects.
+    /// Send these peers an `Expects` message.
     Tell(Vec<Incarnation>, Expects),
-    /// What it waits for.
+    /// Log the reason for which this node waits.
     Note(String),
-    /// Promise this ballot.
+    /// Promise this term.
     Promise(Ballot),
-    /// Found the history, with the support of so many nodes.
+    /// Found the history, with the support of this many nodes.
     Found { nodes: usize },
 }
 
@@ -62,7 +62,7 @@ impl Founding {
         }
     }
 
-    /// The configuration's list, if this node may found a cluster.
+    /// Takes the processes at the listed addresses, if this node is blank.
     pub(crate) fn list(
         &mut self,
         known: Known,
@@ -77,7 +77,7 @@ impl Founding {
         self.pursue(known, support)
     }
 
-    /// Says what this node expects, and whom it supports, if that is on disk.
+    /// Tells peers the expected number of nodes and this node's promised term, if that is on disk.
     pub(crate) fn announce(
         known: Known,
         support: Support,
@@ -91,7 +91,7 @@ impl Founding {
         is_said.then_some(FoundingOutput::Tell(to, expects))
     }
 
-    /// Stands, supports, or founds, as what is known allows.
+    /// Stands, supports another node, or founds, as far as the known facts allow.
     pub(crate) fn pursue(&self, known: Known, support: Support) -> Option<FoundingOutput> {
         if !is_blank(known, support) || hears_history(known) {
             return None;
@@ -104,13 +104,13 @@ impl Founding {
         }
     }
 
-    /// What a blank node waits for (rule 18), now and then.
+    /// Every 10 s, logs the reason for which this blank node waits (rule 18).
     pub(crate) fn remind(&mut self, known: Known, support: Support) -> Option<FoundingOutput> {
         let is_due = is_blank(known, support) && self.reminder.is_due(known.now());
         is_due.then(|| FoundingOutput::Note(self.tell(known, support)))
     }
 
-    /// What a blank node waits for.
+    /// Returns the reason for which this blank node waits, as text.
     pub(crate) fn tell(&self, known: Known, support: Support) -> String {
         format!(
             "no cluster yet (pc.bootstrap_expect={}): {}",
@@ -119,7 +119,7 @@ impl Founding {
         )
     }
 
-    /// The addresses where nobody answers.
+    /// The addresses where no connected process answers.
     pub(crate) fn missing(&self) -> &[String] {
         &self.missing
     }
@@ -128,8 +128,8 @@ impl Founding {
         self.members.contains(&known.me())
     }
 
-    /// The replicas that are to found the cluster together, this one among them; None: not all of them
-    /// are here, blank, and of one mind.
+    /// The replicas that found the cluster together, with this one; None if not all of them are here, blank, and expect
+    /// the same number.
     fn founders(&self, known: Known) -> Option<BTreeSet<ReplicaId>> {
         let nodes = known.context.config().expect;
         let listed = &self.members;
@@ -146,8 +146,8 @@ impl Founding {
         all.filter(|all| complete && all.len() == listed.len())
     }
 
-    /// A node that stood once, and is at no address of its list any more, founds nothing: those who have
-    /// supported it are free to go on.
+    /// A node that stood, and is no longer at an address of its list, founds nothing. It promises a higher term to
+    /// nobody, so that its supporters are free again.
     fn give_way(&self, known: Known, support: Support) -> Option<FoundingOutput> {
         let all_others = self.missing.is_empty() && !self.members.is_empty();
         let stood = support.promised.replica == known.my_replica();
@@ -200,13 +200,13 @@ impl Founding {
     }
 }
 
-/// True for a node without a history that may found one with others (`pc.bootstrap_expect`).
+/// True for a node without a history that may found one together with others (`pc.bootstrap_expect`).
 pub(crate) fn is_blank(known: Known, support: Support) -> bool {
     let is_new = known.log.committed().history.is_nil();
     known.context.config().expect > 0 && support.is_outside && is_new
 }
 
-/// Somebody here has a history, or has not said yet: nothing is founded beside it.
+/// True if a connected peer has a history, or has not said: then this node founds nothing.
 fn hears_history(known: Known) -> bool {
     let blank = |peer: &Peer| {
         let status = peer.status.as_ref();
@@ -215,13 +215,13 @@ fn hears_history(known: Known) -> bool {
     known.peers.connected().any(|(_, peer)| !blank(peer))
 }
 
-/// The ballot that this blank replica was heard to have promised.
+/// The term that this blank replica says it has promised.
 fn promised_by(known: Known, replica: ReplicaId) -> Option<Ballot> {
     let (_, peer) = known.speaker(replica)?;
     peer.expects.map(|said| said.promised)
 }
 
-/// True if no founding can come of what was promised, unless it is this replica's.
+/// True if this node may support `founder`: its present promise cannot lead to another founding.
 fn may_support(known: Known, support: Support, founder: ReplicaId) -> bool {
     let holder = support.promised.replica;
     let free = holder == ReplicaId::default();
@@ -241,7 +241,7 @@ fn stand(known: Known, support: Support, all: &BTreeSet<ReplicaId>) -> Option<Fo
     if promised.replica != me || highest > promised {
         let number = promised.number.max(highest.number) + 1;
         let replica = me;
-        // It goes on when that is on disk.
+        // `pursue` is called again when the promise is on disk.
         let own = FoundingOutput::Promise(Ballot { number, replica });
         return may_support(known, support, me).then_some(own);
     }
@@ -255,7 +255,7 @@ fn stand(known: Known, support: Support, all: &BTreeSet<ReplicaId>) -> Option<Fo
     (enough && support.is_persisted).then_some(FoundingOutput::Found { nodes })
 }
 
-/// Supports the founder.
+/// Promises the founder's term.
 fn back(known: Known, support: Support, founder: ReplicaId) -> Option<FoundingOutput> {
     let asked = promised_by(known, founder)?;
     let is_new = asked.replica == founder && asked > support.promised;

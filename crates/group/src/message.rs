@@ -1,4 +1,4 @@
-//! What members say to one another. The bytes are described in `docs/wire-group.md`.
+//! The messages between members. `docs/wire-group.md` describes their bytes.
 
 use bytes::Bytes;
 
@@ -12,79 +12,79 @@ use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs, 
 pub enum Message {
     /// Heartbeat, and the first message on every connection.
     Status(Status),
-    /// Dissemination of a submission by its origin; no payload: it and all before it that are not ordered are
-    /// withdrawn.
+    /// The origin disseminates its submission. Without a payload, it withdraws this submission and all earlier ones
+    /// that are not ordered.
     Submit {
-        /// The origin's count.
+        /// The submission's number.
         number: u64,
-        /// Bytes, none for a withdrawn submission.
+        /// The payload; None for a withdrawn submission.
         payload: Option<Bytes>,
     },
-    /// The leader's order.
+    /// The leader orders entries.
     Append(Append),
-    /// A member holds the log up to here, in this ballot (rule 1).
+    /// A member acknowledges: in this term, it holds the log up to this position (rule 1).
     Ack {
-        /// Ballot that it acknowledges in.
+        /// The term.
         ballot: Ballot,
-        /// Contiguous up to this position, payloads included.
+        /// The position: the log is contiguous up to it, payloads included.
         position: Position,
-        /// What it knows to be committed.
+        /// The member's commit point.
         commit: Position,
     },
-    /// "This is my log; feed me from where we agree."
+    /// "This is my log; send me the entries after the last one that we share."
     Summary {
-        /// Ballot that it is meant for.
+        /// The term of the leader that is asked.
         ballot: Ballot,
         /// The log.
         summary: Summary,
     },
-    /// The log begins anew above this checkpoint.
+    /// The recipient's log begins anew above this log checkpoint.
     Install {
-        /// The leader's ballot.
+        /// The leader's term.
         ballot: Ballot,
-        /// State to start from.
+        /// The group's half of the log checkpoint.
         checkpoint: Checkpoint,
-        /// Having acknowledged up to here, an amnesiac member is intact again (rule 4).
+        /// An amnesiac member is intact again when it has acknowledged up to this position (rule 4).
         intact_at: Position,
     },
-    /// "Would you promise this ballot?"
+    /// "Would you promise this term?"
     PreVote {
-        /// The ballot that would be asked for.
+        /// The term that the sender would ask for.
         ballot: Ballot,
     },
     /// Answer to [`Message::PreVote`].
     PreVoteReply {
-        /// The ballot asked about.
+        /// The term in question.
         ballot: Ballot,
         /// True if the answering member misses its leader too.
         granted: bool,
     },
     /// Asks for a promise.
     Prepare {
-        /// The new ballot.
+        /// The new term.
         ballot: Ballot,
-        /// An operator's override (rule 11): its id.
+        /// The id of a forced view, if the candidate forms one (rule 11).
         forced: Option<Uuid>,
     },
-    /// The promise, with all that the new leader must know.
+    /// The promise, with all facts that the new leader needs.
     Promise(Promise),
-    /// "I have promised a higher ballot."
+    /// "I have promised a higher term."
     Refuse {
-        /// It.
+        /// The promised term.
         promised: Ballot,
     },
-    /// "Take leadership": from a leader that hands it over, or from a candidate with a shorter log.
+    /// "Take leadership": from a leader that transfers it, or from a candidate with a worse log.
     TakeLeadership {
-        /// At least this number.
+        /// The least number of the new term.
         number: u64,
-        /// Goes on with an override.
+        /// The id of the forced view that the recipient must form, if any.
         forced: Option<Uuid>,
     },
-    /// A process asks to be admitted.
+    /// A process requests admission.
     Join(Join),
-    /// The answer to a [`Message::Join`] that cannot be granted.
+    /// The leader refuses a [`Message::Join`].
     JoinRefused {
-        /// What is wrong and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
     /// A member asks for a view without it.
@@ -96,81 +96,81 @@ pub enum Message {
     },
     /// "I have no history, and wait for a cluster to be founded."
     Expects {
-        /// By so many nodes (`pc.bootstrap_expect`).
+        /// The number of founding nodes that the sender expects (`pc.bootstrap_expect`).
         nodes: u32,
-        /// The sender's promise, on disk: its support for the founder whose ballot it is.
+        /// The sender's promised term, which is on disk: its support for that term's replica as founder.
         promised: Ballot,
     },
     /// "What is your log's end?" (rule 17)
     LogEnd {
-        /// Comes back.
+        /// The round's number; the reply returns it.
         round: u64,
     },
     /// Answer to [`Message::LogEnd`].
     LogEndReply {
-        /// As asked.
+        /// The number from the question.
         round: u64,
-        /// The answering member's ballot.
+        /// The answering member's promised term.
         ballot: Ballot,
-        /// Its log's end.
+        /// The end of its log.
         end: Position,
     },
-    /// A large payload is to be fetched from its origin, which sends this.
+    /// The origin offers a bulk payload, which the recipients fetch.
     Offer {
-        /// The sender's parcels below this number are not wanted any more, unless submitted.
+        /// Bulk payloads of the sender below this number may be dropped, unless submitted.
         oldest: u64,
-        /// None: nothing is offered now.
+        /// The offered payload; None: the sender offers none now.
         parcel: Option<Parcel>,
     },
-    /// Asks for a piece of a large payload.
+    /// Requests a part of a bulk payload.
     Fetch {
-        /// Of which.
+        /// The payload's source.
         source: Source,
-        /// From here on.
+        /// Offset of the part's first byte.
         offset: u32,
-        /// So many bytes.
+        /// Number of bytes.
         len: u32,
     },
-    /// A piece of a large payload.
+    /// A part of a bulk payload.
     Part {
-        /// Of which.
+        /// The payload's source.
         source: Source,
         /// Where it begins.
         offset: u32,
-        /// Empty: the sender does not have that payload.
+        /// The part; empty if the sender does not have the payload.
         bytes: Bytes,
     },
-    /// The sender has all of a parcel that the recipient has offered.
+    /// The sender holds a bulk payload completely that the recipient has offered.
     Held {
-        /// The parcel's number.
+        /// The bulk payload's number.
         parcel: u64,
     },
-    /// A [`Message::Submit`] whose payload is a parcel of the sender's.
+    /// A [`Message::Submit`] whose payload is a bulk payload of the sender.
     SubmitParcel {
-        /// The origin's count.
+        /// The submission's number.
         number: u64,
         /// The payload.
         parcel: Parcel,
-        /// The first bytes of the payload.
+        /// The final first bytes of the payload.
         head: Bytes,
     },
 }
 
-/// A large payload on its way from its origin to the others.
+/// A bulk payload on its way from its origin to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Parcel {
-    /// The origin's count of its parcels.
+    /// Its number: the origin counts its bulk payloads.
     pub number: u64,
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     pub len: u32,
-    /// The first of them, which are told when it is submitted.
+    /// Length of the head in bytes: the submission brings the final head.
     pub head: u32,
-    /// CRC-32C of the others.
+    /// CRC-32C of the bytes after the head.
     pub digest: u32,
 }
 
 impl Parcel {
-    /// Its name among all members' parcels.
+    /// Its id among the bulk payloads of all members.
     pub(crate) fn id(&self, origin: Incarnation) -> ParcelId {
         ParcelId {
             origin,
@@ -179,25 +179,25 @@ impl Parcel {
     }
 }
 
-/// Where a large payload is fetched from.
+/// The source from which a member fetches a bulk payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// Its origin has offered it.
+    /// The origin, which has offered the payload.
     Offered {
-        /// Number of the parcel.
+        /// Number of the bulk payload.
         parcel: u64,
     },
-    /// It is in the log of whom is asked.
+    /// The log of the process that is asked.
     Logged {
-        /// Where.
+        /// The entry's position.
         position: Position,
-        /// What is expected there.
+        /// The submission expected there.
         id: SubmissionId,
     },
 }
 
 impl Message {
-    /// The ballot and the position up to which its sender says that it holds the log.
+    /// The term and the position that the sender acknowledges in this message, if any.
     pub fn acknowledges(&self) -> Option<(Ballot, Position)> {
         match self {
             Message::Ack {
@@ -213,93 +213,93 @@ impl Message {
 /// Heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Status {
-    /// Ballot in force.
+    /// The sender's promised term.
     pub ballot: Ballot,
-    /// True if the sender holds leadership of that ballot.
+    /// True if the sender leads in that term.
     pub leader: bool,
-    /// What the sender believes about itself.
+    /// The sender's component state.
     pub standing: Standing,
     /// Cluster uuid, nil if unknown.
     pub history: Uuid,
-    /// Overrides in the history.
+    /// The forced-view history.
     pub overrides: Vec<Uuid>,
     /// Number of the committed configuration.
     pub configuration_number: u64,
     /// Its members.
     pub members: Vec<Incarnation>,
-    /// Acknowledged position.
+    /// The acknowledged position.
     pub ack: Position,
     /// Log end.
     pub end: Position,
     /// Commit point.
     pub commit: Position,
-    /// For the sake of leadership's place.
+    /// The facts for the choice of the leader's place.
     pub outlook: Outlook,
 }
 
-/// What a heartbeat says for the choice of the leader.
+/// The part of a heartbeat that serves the choice of the leader's place.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Outlook {
-    /// What the sender's operator wants.
+    /// The operator's choice for the sender (`repl.sequencer`).
     pub wish: Wish,
-    /// True if leadership may be given to the sender.
+    /// True if the sender is able to lead.
     pub able: bool,
     /// The sender's clock; 0: none.
     pub stamp_ms: TimeMs,
-    /// The ways to the members that it is connected to.
+    /// The links to the members to which the sender is connected.
     pub links: Vec<Link>,
 }
 
-/// `repl.sequencer`: whether a member is to be the leader.
+/// `repl.sequencer`: whether a member should be the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Wish {
-    /// Only if nobody else may have it.
+    /// Only if no other member can lead.
     Never,
-    /// If commits are fastest with it there.
+    /// If commits are fastest under this leader.
     #[default]
     Auto,
-    /// Before all members that do not say so.
+    /// Before all members without this value.
     Prefer,
 }
 
-/// The way to a peer and back.
+/// The link to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Link {
     /// The peer.
     pub peer: Incarnation,
-    /// The stamp of its latest heartbeat; 0: none.
+    /// The stamp of the peer's latest heartbeat; 0: none.
     pub echo_ms: TimeMs,
-    /// How long the sender has had that.
+    /// Time since the sender received that stamp.
     pub held_ms: u32,
     /// The round trip as the sender has measured it, or [`Link::UNKNOWN`].
     pub round_trip_us: u32,
 }
 
 impl Link {
-    /// A round trip of which nothing is known.
+    /// The value for an unknown round trip.
     pub const UNKNOWN: u32 = u32::MAX;
 }
 
-/// A process's standing towards the primary component.
+/// A process's component state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub enum Standing {
-    /// In no view yet, or left.
+    /// Joining, or left.
     #[default]
     Outside,
-    /// In the primary component.
+    /// A member of the primary component.
     Primary,
-    /// Was in it, and has no majority.
+    /// Was a member of the primary component, and hears no majority.
     NonPrimary,
 }
 
 /// An order record: a run of entries after `prev`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
-    /// The leader's ballot.
+    /// The leader's term.
     pub ballot: Ballot,
     /// Position before the first entry.
     pub prev_position: Position,
-    /// Ballot of the entry there (log matching).
+    /// Term of the entry there (log matching).
     pub prev_ballot: Ballot,
     /// Entries, contiguous.
     pub entries: Vec<WireEntry>,
@@ -312,22 +312,22 @@ pub struct Append {
 /// An entry on the wire; a submission's payload may have been sent by its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WireEntry {
-    /// Where.
+    /// The entry's position.
     pub position: Position,
-    /// Ballot of the entry (older than the leader's for entries it took over).
+    /// The entry's term (older than the leader's, if the leader took the entry over).
     pub ballot: Ballot,
-    /// What.
+    /// The entry's body.
     pub body: WireBody,
 }
 
 /// Body of a [`WireEntry`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WireBody {
-    /// Whole.
+    /// The whole body.
     Full(Body),
-    /// A submission that its origin disseminates.
+    /// A submission whose payload its origin disseminates.
     Reference {
-        /// Which.
+        /// The submission.
         id: SubmissionId,
         /// Length of the payload.
         len: u32,
@@ -337,7 +337,7 @@ pub enum WireBody {
 }
 
 impl WireEntry {
-    /// With its payload.
+    /// The entry with its payload.
     pub fn full(entry: &Entry) -> WireEntry {
         WireEntry {
             position: entry.position,
@@ -346,7 +346,7 @@ impl WireEntry {
         }
     }
 
-    /// A submission without its payload, of so many bytes; anything else whole.
+    /// The entry without its payload if it is a submission; otherwise the whole entry. `len`: bytes of the payload.
     pub fn by_reference(entry: &Entry, len: u32, digest: u32) -> WireEntry {
         match entry.body {
             Body::Submission { id, .. } => WireEntry {
@@ -359,91 +359,92 @@ impl WireEntry {
     }
 }
 
-/// What a log holds, in short.
+/// A log in short: its commit point, its end, and the terms of its newest entries.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Summary {
-    /// Everything at or below is committed.
+    /// The commit point.
     pub commit: Position,
     /// Last position; 0 for an empty log.
     pub end: Position,
-    /// Ballot of the last entry.
+    /// Term of the last entry.
     pub end_ballot: Ballot,
-    /// Runs of one ballot, ascending: (ballot, first, last), from the start of what is told: the newest of them, up to
-    /// the log's end.
+    /// Runs of entries with the same term, ascending: (term, first, last). Only the newest runs are listed, up to the
+    /// log's end.
     pub runs: Vec<(Ballot, Position, Position)>,
 }
 
 impl Summary {
-    /// True if the log is known to have the last entry that the checkpoint covers, and so all below it.
+    /// True if the log is known to hold the last entry that the checkpoint covers, and so all entries below it.
     pub(crate) fn holds(&self, checkpoint: &Checkpoint) -> bool {
         self.has(checkpoint.position, checkpoint.ballot)
     }
 
-    /// True if the log is known to have this entry.
+    /// True if the log is known to hold this entry.
     pub(crate) fn has(&self, position: Position, ballot: Ballot) -> bool {
         let mut runs = self.runs.iter();
         runs.any(|(b, first, last)| *b == ballot && (*first..=*last).contains(&position))
     }
 
-    /// False if the log certainly lacks this entry. What lies between the commit point and the runs that are told is not
-    /// known.
+    /// False if the log certainly lacks this entry. The summary does not tell the entries between the commit point and
+    /// the first run.
     pub(crate) fn may_have(&self, position: Position, ballot: Ballot) -> bool {
         let told = self.runs.first().map_or(0, |(_, first, _)| *first);
         position <= self.commit || position < told || self.has(position, ballot)
     }
 
-    /// The last entry: of two logs the better one has the greater (rule 1).
+    /// (term, position) of the last entry; the better of two logs has the greater pair (rule 1).
     pub(crate) fn last(&self) -> (Ballot, Position) {
         (self.end_ballot, self.end)
     }
 }
 
-/// What a process can prove in the replicator's numbers, which the group only compares (rule 5).
+/// The evidence of a process in seqnos. The replicator counts them; the group only compares them (rule 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Proof {
-    /// Up to this seqno the log is known to be committed.
+    /// The seqno up to which the log is known to be committed.
     pub known: u64,
-    /// Where the database stands.
+    /// The database's own evidence.
     pub database: DatabaseProof,
 }
 
-/// How far a database proves that entries were committed.
+/// The seqno up to which a database proves that entries were committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub enum DatabaseProof {
-    /// There is none, or a snapshot is to take its place.
+    /// There is no database, or an SST will replace it.
     #[default]
     Nothing,
-    /// It holds everything up to this seqno.
+    /// The database holds everything up to this seqno.
     UpTo {
         /// The seqno.
         seqno: u64,
     },
-    /// It cannot be compared with the logs.
+    /// The database cannot be compared with the logs.
     Unclear,
 }
 
 /// Answer to a [`Message::Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Promise {
-    /// The ballot promised.
+    /// The promised term.
     pub ballot: Ballot,
     /// The promiser's log.
     pub summary: Summary,
     /// Last committed configuration, and any later one in the log, with their positions.
     pub configurations: Vec<(Position, Configuration)>,
-    /// True if acknowledged entries may be missing (rule 4).
+    /// True if the promiser is amnesiac: entries that it acknowledged may be missing (rule 4).
     pub amnesiac: bool,
-    /// True if acknowledged configurations may be missing, too: the log is damaged, or is not the one that was acknowledged with.
+    /// True for lost views: acknowledged configurations may be missing, too. The log is damaged, or is not the one with
+    /// which the replica acknowledged.
     pub lost_views: bool,
-    /// What the promiser can prove in seqnos (rule 5).
+    /// The promiser's evidence in seqnos (rule 5).
     pub proof: Proof,
-    /// Submissions of this process that it has reported as failed (rule 7), under its present name or earlier ones. Those
-    /// under earlier names it never held.
+    /// Withdrawals: submissions that this process has reported as failed (rule 7), under its present incarnation or
+    /// earlier ones. It never held those under earlier incarnations.
     pub withdrawn: Vec<SubmissionId>,
 }
 
 impl Message {
-    /// True if it speaks for a ballot of its sender's, or asks for one.
+    /// True if the sender claims leadership of a term with this message, or asks for it.
     pub(crate) fn claims_leadership(&self) -> bool {
         matches!(
             self,
@@ -455,7 +456,7 @@ impl Message {
         )
     }
 
-    /// True if it acts or votes for its sender's replica, not just for the process.
+    /// True if the sender acts or votes for its replica with this message, not just for its process.
     pub(crate) fn speaks_for_replica(&self) -> bool {
         let votes = matches!(
             self,
@@ -473,12 +474,12 @@ impl Message {
 /// Request for admission.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Join {
-    /// Who asks; `voter`: it lost nothing that it acknowledged, and may keep the vote of its seat.
+    /// The joiner; `voter`: its replica lost nothing that it acknowledged, and may keep its vote.
     pub member: Member,
-    /// Its history, nil if it has none.
+    /// Its cluster UUID, nil if it has none.
     pub history: Uuid,
-    /// Number of the last view that it was in as this incarnation; 0: none.
+    /// Number of the last view with this incarnation; 0: none.
     pub known_number: u64,
-    /// The overrides that it knows.
+    /// Its forced-view history.
     pub overrides: Vec<Uuid>,
 }

@@ -1,4 +1,5 @@
-//! What a process without a majority tells an operator: whom it waits for, and how to go on without them (rule 18).
+//! The report of a process without a majority to the operator: the missing members, and how to go on without them (rule
+//! 18).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -8,19 +9,20 @@ use crate::ids::{Position, ReplicaId};
 use crate::message::Standing;
 use crate::peer::Peer;
 
-/// Whom a process without a majority waits for.
+/// The members for which a process without a majority waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Members of its view that are here.
+    /// Members of its view that are connected.
     pub here: Vec<Member>,
-    /// Those that are not.
+    /// Members of its view that are not connected.
     pub missing: Vec<Member>,
-    /// For an operator: both, and how to go on.
+    /// Text for the operator: both lists, and how to go on.
     pub text: String,
 }
 
 impl<'a> Branches<'a> {
-    /// Whom a process without a majority waits for, and how an operator can go on without them (rule 18). None: it does not.
+    /// Returns the members for which a process without a majority waits, and how to go on without them (rule 18). None:
+    /// this process does not wait for a majority.
     pub(crate) fn who_is_missing(self, is_amnesiac: bool) -> Option<Missing> {
         let lacking = self.lacks_majority();
         let waits = lacking.is_some() || self.is_overridden();
@@ -92,7 +94,7 @@ impl<'a> Branches<'a> {
         })
     }
 
-    /// The newest of the configurations that may be in force (rule 3) of which no majority is here.
+    /// The newest configuration that may be in force (rule 3) and has no majority here.
     fn lacks_majority(self) -> Option<&'a Configuration> {
         let later = self.log.uncommitted();
         let later = later.map(|(_, configuration)| configuration);
@@ -113,7 +115,7 @@ impl<'a> Branches<'a> {
         replica == self.context.my_replica() || voice().is_some()
     }
 
-    /// Members of the last view that are here, on this branch, and where their logs end.
+    /// The members of the last view that are here and on this branch, each with the end of its log.
     fn ends(self) -> impl DoubleEndedIterator<Item = (Position, &'a Member)> {
         self.log.latest().members.iter().filter_map(move |member| {
             if member.replica == self.context.my_replica() {
@@ -126,14 +128,15 @@ impl<'a> Branches<'a> {
         })
     }
 
-    /// Whom an operator has to make primary, of those that are here: it has a database and the longest log.
+    /// The member that an operator should make primary: of those here with a database and a vote, it has the longest
+    /// log.
     fn furthest(self) -> Option<&'a str> {
         let able = self.ends().filter(|(_, m)| m.weight > 0 && !m.arbitrator);
         let furthest = able.rev().max_by_key(|(end, _)| *end);
         furthest.map(|(_, member)| member.name.as_str())
     }
 
-    /// Where this branch of the history meets another (rule 11), an operator has to know which is which.
+    /// If this branch of the history meets another (rule 11), tells the operator which node is on which branch.
     fn tell_the_other_branch(self) -> Option<String> {
         let here = self.furthest().unwrap_or("this node");
         if self
@@ -182,7 +185,8 @@ impl<'a> Branches<'a> {
         Some(text)
     }
 
-    /// What an operator can do if the missing nodes never come back: a wiped data directory is another member.
+    /// Tells the operator how to go on if the missing nodes never come back: a node with a wiped data directory is
+    /// another member.
     fn tell_the_way_out(self) -> String {
         let own = self.log.committed();
         let mut statuses = self.peers.statuses();
@@ -203,8 +207,8 @@ impl<'a> Branches<'a> {
         )
     }
 
-    /// Where half of the votes or more may have forgotten entries, the cluster goes on by itself as soon as all voters are here (rule
-    /// 4); who is missing, and what an operator can do if that does not help.
+    /// Half of the votes or more may be amnesiac: then the cluster goes on by itself when all voters are here (rule 4).
+    /// Tells the operator the missing voters, and the remedy if that does not help.
     fn tell_what_may_be_missing(self) -> String {
         let list: Vec<_> = (self.ends())
             .map(|(end, member)| format!("{} at {end}", member.name))
@@ -242,14 +246,14 @@ impl<'a> Branches<'a> {
     }
 }
 
-/// Where the server of the node answers.
+/// The remedy for a node whose server answers.
 fn bootstrap(name: &str) -> String {
     format!(
         "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on {name}, and nowhere else"
     )
 }
 
-/// Where no server answers.
+/// The remedy if no server answers.
 fn found_anew(grastate: &str) -> String {
     format!(
         "stop all nodes, write safe_to_bootstrap: 1 into {grastate}, start it with galera_new_cluster, then the others"

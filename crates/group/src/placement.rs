@@ -1,7 +1,8 @@
-//! What commits take with one leader or another: arithmetic only
-//! (`docs/protocol.md`, "Where the leader sits").
+//! The cost of commits under each possible leader: arithmetic only (`docs/protocol.md`, "Where the leader sits").
+//!
+//! In: votes, shares of submissions, and round trips. Out: the mean commit time under a leader, in us.
 
-/// What a round trip that nobody knows counts as.
+/// The value for an unknown round trip, in us.
 pub(crate) const UNKNOWN_US: u64 = 1_000_000;
 
 /// A member, as the leader weighs it.
@@ -9,7 +10,7 @@ pub(crate) const UNKNOWN_US: u64 = 1_000_000;
 pub(crate) struct Site {
     /// Its votes.
     pub weight: u64,
-    /// How much of what is ordered comes from it.
+    /// Its share of the ordered submissions.
     pub share: u64,
 }
 
@@ -17,12 +18,12 @@ pub(crate) struct Site {
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
     sites: Vec<Site>,
-    /// By row and column; the same both ways.
+    /// Round trip from the member of the row to that of the column; symmetric.
     round_trip_us: Vec<Vec<u64>>,
 }
 
 impl Map {
-    /// `said(a, b)`: the round trip to `b` as `a` has measured it. The worse of both words counts.
+    /// `said(a, b)`: the round trip to `b` as `a` has measured it. The greater of both measurements counts.
     pub fn new(sites: Vec<Site>, said: impl Fn(usize, usize) -> Option<u64>) -> Map {
         let between = |a: usize, b: usize| match (a == b, said(a, b).max(said(b, a))) {
             (true, _) => 0,
@@ -40,7 +41,7 @@ impl Map {
         }
     }
 
-    /// How long a commit of `origin` takes under `leader`.
+    /// The time that a commit of `origin` takes under `leader`, in us.
     fn commit_us(&self, leader: usize, origin: usize) -> u64 {
         let trip = |a: usize, b: usize| self.round_trip_us[a][b];
         let mut votes: Vec<(u64, u64)> = (self.sites.iter().enumerate())
@@ -61,7 +62,7 @@ impl Map {
             .max(trip(origin, leader))
     }
 
-    /// The mean over all origins, by what comes from each.
+    /// The mean commit time over all origins, weighted by their shares, in us.
     pub fn cost_us(&self, leader: usize) -> u64 {
         let shares: u64 = self.sites.iter().map(|site| site.share).sum();
         let origins = self.sites.iter().enumerate();

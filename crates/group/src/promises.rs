@@ -1,5 +1,7 @@
-//! What promises prove: whether they are enough, whose log must lead, what no majority can have acknowledged
-//! (rules 1, 3, 4, 7).
+//! The promises of one term, and the conclusions from them (rules 1, 3, 4, 7).
+//!
+//! In: promises, by replica. Out: whether they are enough, whose log must lead, and which withdrawn entries no majority
+//! can have acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +12,7 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
 use crate::message::Promise;
 use crate::tail::Tail;
 
-/// Promises of one ballot by replica, each with the process that has given it.
+/// The promises of one term by replica, each with the process that gave it.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Promises(BTreeMap<ReplicaId, (Incarnation, Promise)>);
 
@@ -23,7 +25,7 @@ impl Promises {
         self.0.remove(&replica);
     }
 
-    /// Who has promised for the replica.
+    /// The process that has promised for the replica.
     pub fn giver(&self, replica: ReplicaId) -> Option<Incarnation> {
         self.0.get(&replica).map(|(giver, _)| *giver)
     }
@@ -33,15 +35,15 @@ impl Promises {
         all.map(|(replica, (giver, promise))| (*replica, *giver, promise))
     }
 
-    /// As if this process had not promised; None: it has not.
+    /// The promises without that of this process; None if it has not promised.
     pub fn without(&self, passed_over: Option<Incarnation>) -> Option<Promises> {
         let mut others = self.0.clone();
         others.retain(|_, (giver, _)| Some(*giver) != passed_over);
         (others.len() < self.0.len()).then_some(Promises(others))
     }
 
-    /// Without the logs that nobody can go on with: their owners lack the cluster's state, and nobody who has it reaches where
-    /// they begin. All of them if nobody has it.
+    /// The promises without unusable logs. A log is unusable if its owner lacks the control state, and no log of a
+    /// promiser with that state reaches its begin. If no promiser has the control state, returns all.
     pub fn usable(&self) -> Promises {
         let has_state = |p: &Promise| p.proof.known > 0;
         let reaches = |p: &Promise, first, ballot| {
@@ -64,13 +66,13 @@ impl Promises {
         self.0.values().map(|(_, promise)| promise)
     }
 
-    /// Up to here somebody knows everything to be committed.
+    /// The greatest commit point of the promisers.
     pub fn commit(&self) -> Position {
         self.promises().map(|p| p.summary.commit).max().unwrap_or(0)
     }
 
-    /// The submissions that their origins have withdrawn. `is_seated`: the name has the replica's seat, so that the giver
-    /// speaks for it.
+    /// The submissions that their origins have withdrawn. `is_seated`: a configuration lists the replica under this
+    /// incarnation, so that the promiser speaks for it.
     pub fn withdrawn(
         &self,
         is_seated: impl Fn(ReplicaId, Incarnation) -> bool,
@@ -101,7 +103,7 @@ impl Promises {
         required
     }
 
-    /// True if they are enough in each of these.
+    /// True if the promises are enough in each of these configurations.
     pub fn elect(&self, required: &[(Position, Configuration)]) -> bool {
         let heeded = match planted(Mutant::OutdatedViewElects) {
             true => required.len().min(1),
@@ -111,7 +113,7 @@ impl Promises {
         required.all(|(_, configuration)| self.elect_in(configuration))
     }
 
-    /// More than half of the votes have promised, and the intact ones weigh at least half (rule 4).
+    /// True if the promisers weigh more than half of the votes, and the intact ones at least half (rule 4).
     fn elect_in(&self, configuration: &Configuration) -> bool {
         let promised = configuration.weight_of(|m| self.0.contains_key(&m.replica));
         let intact = configuration.weight_of(|m| {
@@ -121,8 +123,8 @@ impl Promises {
         configuration.is_majority(promised) && configuration.is_half(intact)
     }
 
-    /// Whose log is the best, and where that ends. Of two that are as good, it is one that the newest configuration
-    /// seats: another could not lead.
+    /// Returns the owner of the best log, and that log's last entry. Between equal logs, a replica in the newest
+    /// configuration wins: another could not lead.
     pub fn best(
         &self,
         required: &[(Position, Configuration)],
@@ -133,9 +135,9 @@ impl Promises {
         best.map(|(_, owner, promise)| (owner, promise.summary.last()))
     }
 
-    /// True if no majority can have acknowledged the withdrawn entry at `position` of this log (rule 7). To commit it takes
-    /// a majority of each configuration in force below it that holds the next configuration, and of
-    /// the last one that holds the entry itself: one that cannot have been there is enough.
+    /// True if no majority can have acknowledged the withdrawn entry at `position` of this log (rule 7). To commit the
+    /// entry, a majority of each configuration below it must hold the next configuration, and a majority of the last
+    /// one must hold the entry itself. If one of these majorities is impossible, the entry is not committed.
     pub fn exclude_commit(
         &self,
         position: Position,
@@ -155,9 +157,9 @@ impl Promises {
         })
     }
 
-    /// True if the replica may have acknowledged what it takes to commit the withdrawn entry. An earlier connection of its
-    /// process has not, if it has withdrawn the entry, whatever the process has forgotten since: it did so because no view
-    /// that it knew of does without its vote.
+    /// True if the replica may have acknowledged the entry at `position`, which the commit of the withdrawn entry
+    /// needs. If an earlier connection of its process withdrew the entry, it has not, whatever the process has
+    /// forgotten since. That connection withdrew it because no view that it knew has a majority without its vote.
     fn may_hold(
         &self,
         replica: ReplicaId,

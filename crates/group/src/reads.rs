@@ -1,8 +1,8 @@
 //! Current reads (rule 17).
 //!
-//! Comes in: readers, and what the members say of their logs' ends. Goes out: whom to ask, and what readers are told. Holds: a
-//! majority is asked for its log ends, and no acknowledged commit lies beyond the greatest of them (one round trip, no lease).
-//! Readers are told of it when it is committed here: until then it may lie in a suffix that the next leader does not have.
+//! In: readers, and the members' log ends. Out: questions to members, and read points. A majority is asked for its log
+//! ends: no acknowledged commit lies beyond the greatest of them (one round trip, no lease). A read point is told only
+//! when it is committed here: until then it may lie in a suffix that the next leader does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::known::Known;
 
 pub(crate) const RETRY_MS: TimeMs = 200;
 
-/// The round trip under way.
+/// The present round: one question to all voters.
 #[derive(Clone, Debug, Hash)]
 struct Round {
     id: u64,
@@ -29,18 +29,18 @@ pub(crate) struct Reads {
     last_round: u64,
     waiting: Vec<u64>,
     round: Option<Round>,
-    /// Answered in this ballot, by positions that are not committed here.
+    /// Read points of this term that are not committed here, with their readers' tokens.
     uncommitted: Vec<(Position, Vec<u64>)>,
 }
 
-/// What is to be done for readers.
+/// A request to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutput {
-    /// Ask these for their log ends.
+    /// Ask these members for their log ends.
     Ask { round: u64, of: Vec<Incarnation> },
-    /// The reader may read when it has applied this position.
+    /// The reader may read when this position is applied.
     Point { token: u64, position: Position },
-    /// Nobody answers.
+    /// No majority can answer.
     Failed { token: u64 },
 }
 
@@ -49,7 +49,7 @@ impl Reads {
         self.waiting.push(token);
     }
 
-    /// Answers of another ballot say nothing: ask again.
+    /// A new term begins: its readers ask again, because answers of another term prove nothing.
     pub(crate) fn restart(&mut self) {
         if let Some(round) = self.round.take() {
             self.waiting.extend(round.tokens);
@@ -59,8 +59,8 @@ impl Reads {
         }
     }
 
-    /// One round at a time; readers who come meanwhile share the next. `own_end`: where the own log ends as far as it is the
-    /// leader's, if that is known.
+    /// Starts and finishes rounds. There is one round at a time; readers that come meanwhile share the next. `own_end`:
+    /// the end of the local log as far as it agrees with the leader's, if that is known.
     pub(crate) fn pursue(
         &mut self,
         known: Known,
@@ -96,7 +96,7 @@ impl Reads {
         out
     }
 
-    /// A replica's log ends here, in the ballot in force.
+    /// Takes the end of a replica's log in the term in force.
     pub(crate) fn end_told(
         &mut self,
         known: Known,
@@ -112,7 +112,7 @@ impl Reads {
         out
     }
 
-    /// Nobody could answer.
+    /// Fails all readers: no majority can answer.
     pub(crate) fn fail(&mut self) -> Vec<ReadOutput> {
         self.restart();
         let tokens = std::mem::take(&mut self.waiting).into_iter();
@@ -125,11 +125,11 @@ impl Reads {
         self.round.as_mut().map(|round| &mut round.asked_at)
     }
 
-    /// Asks whoever can count and has not answered.
+    /// Asks the voters that have not answered.
     fn ask_log_ends(&self, known: Known) -> Option<ReadOutput> {
         let round = self.round.as_ref()?;
-        // The process that speaks for the replica: a member that was started again has acknowledged under its new name
-        // before a view seats that.
+        // Ask the process that speaks for the replica: a restarted member acknowledges under its new incarnation before
+        // a view lists that.
         let latest = known.log.latest().members.iter();
         let voters = latest
             .chain(&known.log.committed().configuration.members)
@@ -149,8 +149,8 @@ impl Reads {
         };
         let position = round.ends.values().copied().fold(own_end, Position::max);
         if position > own_end {
-            // A configuration may lie in what is missing here; it is coming, and has to be waited
-            // for anyway.
+            // The missing entries may hold a configuration. They are on their way, and the reader must wait for them
+            // anyway.
             return;
         }
         let answered = |configuration: &Configuration| {

@@ -1,23 +1,23 @@
-//! A line that is written again as long as its cause lasts, but seldom.
+//! A log line that repeats every 10 s as long as its cause lasts.
 
 use crate::ids::TimeMs;
 
-/// When it was written last.
+/// The time at which the line was written last.
 #[derive(Clone, Copy, Debug, Default, Hash)]
 pub struct Reminder {
     pub(crate) told_at: Option<TimeMs>,
 }
 
 impl Reminder {
-    /// It is written so often.
+    /// Shortest time between two lines.
     pub const PERIOD_MS: TimeMs = 10_000;
 
-    /// One whose line may wait at first.
+    /// A reminder whose first line waits one period.
     pub(crate) fn later(now: TimeMs) -> Reminder {
         Reminder { told_at: Some(now) }
     }
 
-    /// True if it is time for the line, which counts as written then.
+    /// Returns true if the line is due, and notes it as written.
     pub fn is_due(&mut self, now: TimeMs) -> bool {
         let due = self.would_be_due(now);
         if due {

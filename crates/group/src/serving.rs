@@ -1,7 +1,7 @@
-//! Large payloads that others fetch from here: their origin's, or any in the log.
+//! Bulk payloads that others fetch from this member: its own ones, or any in its log.
 //!
-//! Comes in: requests, and where own parcels stand in the log. Goes out: whom to answer now. Holds: so much is given in one ms
-//! at most, and a peer has a bounded number of requests.
+//! In: requests, and the positions of own bulk payloads in the log. Out: the parts to send now. The bytes sent within
+//! one ms are bounded, and so are the requests of one peer.
 
 use std::collections::VecDeque;
 
@@ -13,12 +13,12 @@ use crate::known::Known;
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Source};
 
-/// Requests of one peer that wait for an answer.
+/// Greatest number of waiting requests of one peer.
 const REQUESTS_MAX: usize = 256;
-/// Own parcels whose places in the log are remembered.
+/// Greatest number of own bulk payloads whose positions in the log are remembered.
 const ORDERED_MAX: usize = 16;
 
-/// A piece of a payload that a peer has asked for.
+/// A peer's request for a part of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Request {
     from: Incarnation,
@@ -30,9 +30,9 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Serving {
     requests: VecDeque<Request>,
-    /// How many bytes were given in which ms.
+    /// The last ms in which parts were sent, and the bytes sent in it.
     given: (TimeMs, usize),
-    /// Where the last of the own parcels stand in the log: who has not all of one yet goes on fetching it.
+    /// Positions of the last own bulk payloads in the log, for members that still fetch one.
     ordered: VecDeque<(u64, Position, SubmissionId)>,
 }
 
@@ -41,7 +41,7 @@ impl Request {
         self.from
     }
 
-    /// The own parcel that it is a piece of, where the piece begins, and its length.
+    /// The own bulk payload of this part, the part's offset, and its length.
     pub(crate) fn of_own(&self) -> Option<(u64, u32, u32)> {
         match self.source {
             Source::Offered { parcel } => Some((parcel, self.offset, self.len)),
@@ -55,7 +55,8 @@ impl Serving {
         !self.requests.is_empty()
     }
 
-    /// A peer asks for a piece. One that is in no view, and in no view's seat, gets nothing.
+    /// A peer requests a part. It gets nothing if no configuration in force lists its replica, or if it is a duplicate
+    /// replica.
     pub(crate) fn asked(
         &mut self,
         known: Known,
@@ -76,12 +77,13 @@ impl Serving {
         });
     }
 
-    /// The request that is answered next; None: all are answered, or enough was given in this ms.
+    /// Takes the next request to answer; None: all are answered, or enough bytes were sent in this ms.
     pub(crate) fn next(&mut self, known: Known) -> Option<Request> {
         self.next_within(known.now(), known.context.config().thresholds.given_bytes)
     }
 
-    /// What answers it; None: the log cannot be read now, and the peer asks again. `own`: an own parcel that is in memory.
+    /// Returns the answer; None: the log cannot be read now, and the peer asks again. `own`: returns an own bulk
+    /// payload that is in memory.
     pub(crate) fn answer<'a>(
         &mut self,
         known: Known,
@@ -120,7 +122,7 @@ impl Serving {
         }
     }
 
-    /// None: all are answered, or `most_bytes` were given in this ms.
+    /// None: all are answered, or `most_bytes` were sent in this ms.
     fn next_within(&mut self, now: TimeMs, most_bytes: usize) -> Option<Request> {
         if self.given.0 < now {
             self.given = (now, 0);
@@ -135,7 +137,7 @@ impl Serving {
         self.given.1 += bytes;
     }
 
-    /// An own parcel is committed.
+    /// Notes the position of an own bulk payload that is committed.
     pub(crate) fn note_ordered(&mut self, parcel: u64, position: Position, id: SubmissionId) {
         if self.ordered.len() == ORDERED_MAX {
             self.ordered.pop_front();
@@ -150,7 +152,7 @@ impl Serving {
     }
 }
 
-/// None: the piece is not in the log.
+/// Reads a part from the log; None: the log does not hold it.
 fn logged(
     known: Known,
     position: Position,

@@ -1,4 +1,4 @@
-//! Two overrides after a common past (rule 11): neither side gives way, and an operator must know.
+//! The report of two forced views after one past (rule 11): neither side gives way, and an operator must know.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::message::{Standing, Status};
 impl<'a> Branches<'a> {
     pub(crate) fn describe_split(self) -> String {
         let own = &self.log.committed().overrides;
-        // Of each branch: who has got furthest in it, and who is there.
+        // For each branch: the status with the greatest commit point, and the names of its members.
         let mut branches: BTreeMap<Uuid, (&Status, Vec<String>)> = BTreeMap::new();
         let mut fork = own.len().saturating_sub(1);
         for (incarnation, peer) in self.peers.connected() {
@@ -57,10 +57,10 @@ impl<'a> Branches<'a> {
         )
     }
 
-    /// True if the sender's log and this one have an override each that the other lacks.
+    /// True if the sender's log and this one each have a forced view that the other lacks.
     pub(crate) fn excludes(self, status: &Status) -> bool {
         let (own, theirs) = (&self.log.committed().overrides, &status.overrides);
-        // Who is giving way has nothing to defend.
+        // A process that is giving way has no branch to defend.
         let stands = !self.component.is_outside() && !self.is_overridden();
         stands
             && status.standing != Standing::Outside
@@ -76,7 +76,7 @@ impl<'a> Branches<'a> {
     }
 }
 
-/// So many overrides at the begin of both are the same.
+/// The number of forced views at the begin of both histories that are the same.
 pub(crate) fn common(some: &[Uuid], others: &[Uuid]) -> usize {
     let pairs = some.iter().zip(others);
     pairs.take_while(|(one, other)| one == other).count()

@@ -1,8 +1,8 @@
-//! Large payloads of this member, until the others have them: ordered before that, one would hold up
-//! everything behind it (rule 8). One is offered at a time; the others fetch it at their own pace.
+//! Bulk payloads of this member, until they are submitted (rule 8). If one was ordered before the others hold it,
+//! everything behind it would wait. This member offers one at a time; the others fetch it at their own pace.
 //!
-//! Comes in: payloads, and word of members that hold one. Goes out: offers, and that a payload may be submitted. Holds: a
-//! majority and the leader hold it then, or the majority is lost.
+//! In: payloads, and `Held` messages. Out: offers, and the word that a payload may be submitted. A payload may be
+//! submitted when a majority and the leader hold it, or when the majority is lost.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,26 +16,26 @@ use crate::ids::{Incarnation, ParcelId, TimeMs};
 use crate::known::Known;
 use crate::message::{Message, Parcel};
 
-/// An offer is repeated after this time to those who have not fetched everything.
+/// An offer is repeated after this time to the members that do not hold the payload.
 const OFFER_AGAIN_MS: TimeMs = 1_000;
 
-/// A parcel that is not submitted yet.
+/// A bulk payload that is not submitted yet.
 #[derive(Clone, Debug, Hash)]
 struct Spread {
     parcel: Parcel,
     payload: Bytes,
     held_by: BTreeSet<Incarnation>,
-    /// When it was offered last; None: its turn has not come.
+    /// Time of the last offer; None: its turn has not come.
     offered_at: Option<TimeMs>,
-    /// What the log was given of it.
+    /// Number of its bytes that the log was given.
     staged: u32,
-    /// So much of that is written; u32::MAX: it is not to be given any.
+    /// Number of these bytes that are written; u32::MAX: the log takes none.
     kept: u32,
-    /// The replicator knows that it may be submitted.
+    /// True once the replicator was told that it may be submitted.
     told: bool,
 }
 
-/// Own parcels, in the order in which they were handed in.
+/// Own bulk payloads, in the order in which they were handed in.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Spreading {
     queue: VecDeque<Spread>,
@@ -48,17 +48,17 @@ impl Spreading {
         Some(&spread.payload)
     }
 
-    /// True if there ever was one.
+    /// True if this member ever had a bulk payload.
     pub(crate) fn has_spread(&self) -> bool {
         self.last_number > 0
     }
 
-    /// True if one is not known yet to be held by enough.
+    /// True if a payload may not be submitted yet.
     pub(crate) fn is_waiting(&self) -> bool {
         self.queue.iter().any(|spread| !spread.told)
     }
 
-    /// A payload is handed in; not primary, it may be submitted at once, which fails.
+    /// Takes a payload. On a non-primary member it may be submitted at once, and that submission fails.
     pub(crate) fn spread(
         &mut self,
         parcel: Parcel,
@@ -85,7 +85,7 @@ impl Spreading {
         Vec::new()
     }
 
-    /// A parcel is not to be submitted any more.
+    /// Drops a bulk payload that will not be submitted.
     pub(crate) fn recall(&mut self, known: Known, number: u64) -> Vec<BulkOutput> {
         match self.take(number) {
             Some(_) => vec![
@@ -96,7 +96,7 @@ impl Spreading {
         }
     }
 
-    /// A parcel is submitted: what it is, unless it was forgotten with the majority.
+    /// A bulk payload is submitted: returns it; None if this member forgot it when it lost the majority.
     pub(crate) fn submit(
         &mut self,
         me: Incarnation,
@@ -112,8 +112,8 @@ impl Spreading {
         (Some((spread.parcel, spread.payload)), outputs)
     }
 
-    /// The majority is lost. The others are told: what they hold of it would take up their room until
-    /// the next offer, and keep other origins waiting (seed 16021361).
+    /// The majority is lost: drops all payloads, and tells the others. Otherwise the parts that they hold would occupy
+    /// their room until the next offer, and other origins would wait (seed 16021361).
     pub(crate) fn give_up(&mut self, known: Known) -> Vec<BulkOutput> {
         let given_up = std::mem::take(&mut self.queue);
         let mut outputs = Vec::new();
@@ -130,7 +130,7 @@ impl Spreading {
         outputs
     }
 
-    /// Gives the log a piece of an own parcel when it is fetched for the first time: a piece at a time.
+    /// Gives a part of an own bulk payload to the log when a member fetches that part for the first time.
     pub(crate) fn stage(
         &mut self,
         known: Known,
@@ -153,7 +153,7 @@ impl Spreading {
         })
     }
 
-    /// So much of it is written.
+    /// The log has written this many bytes of an own bulk payload.
     pub(crate) fn staged(&mut self, number: u64, until: u32) {
         let mut queue = self.queue.iter_mut();
         if let Some(spread) = queue.find(|spread| spread.parcel.number == number) {
@@ -161,11 +161,11 @@ impl Spreading {
         }
     }
 
-    /// Says what may be submitted, and offers the next.
+    /// Reports the payloads that may be submitted, and offers the next.
     pub(crate) fn pursue(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
         let mut outputs = Vec::new();
         while let Some(spread) = self.queue.iter_mut().find(|spread| !spread.told) {
-            // What is not written yet would have to be when it is appended, at once.
+            // Bytes that the log has taken and not written yet would delay the append.
             let is_written = spread.kept >= spread.staged;
             let is_held = is_held(known, leader, &spread.held_by) && is_written;
             if is_held || planted(Mutant::LargeNotAwaited) {
@@ -182,7 +182,7 @@ impl Spreading {
         outputs
     }
 
-    /// With every heartbeat: offers and what came of them may be lost.
+    /// With every heartbeat: repeats an offer, because the offer or the answers may be lost.
     pub(crate) fn offer_again(&mut self, known: Known) -> Vec<BulkOutput> {
         let now = known.now();
         let due =
@@ -196,13 +196,13 @@ impl Spreading {
         vec![self.offer_to(to)]
     }
 
-    /// A connection is new, or lost something.
+    /// A connection is new, or has lost messages: repeats the offer to this peer.
     pub(crate) fn offer_anew(&self, known: Known, peer: Incarnation) -> Option<BulkOutput> {
         let is_member = known.log.latest().member(peer).is_some();
         (self.has_spread() && is_member).then(|| self.offer_to(vec![peer]))
     }
 
-    /// A member has all of a parcel.
+    /// A member holds a bulk payload completely.
     pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
         let mut queue = self.queue.iter_mut();
         if let Some(spread) = queue.find(|spread| spread.parcel.number == parcel) {
@@ -228,7 +228,7 @@ impl Spreading {
 }
 
 impl Parcel {
-    /// The payload of a submission: with the bytes that were missing at its begin. And its digest.
+    /// Returns the payload of a submission, with its final first bytes, and its digest.
     pub(crate) fn filled_in(&self, payload: Bytes, head: &[u8]) -> (Bytes, u32) {
         let rest = payload.len() - head.len();
         let digest = crc32c_combine(crc32c(head), self.digest, rest);
@@ -240,7 +240,7 @@ fn parcel_id(origin: Incarnation, number: u64) -> ParcelId {
     ParcelId { origin, number }
 }
 
-/// More than half of the votes, and the leader, who would have to wait for it.
+/// True if members with more than half of the votes hold it, and also the leader, which could not order it otherwise.
 fn is_held(known: Known, leader: Option<Incarnation>, held_by: &BTreeSet<Incarnation>) -> bool {
     let holds = |member| member == known.me() || held_by.contains(&member);
     let counts = |m: &Member| holds(m.incarnation);
@@ -249,7 +249,7 @@ fn is_held(known: Known, leader: Option<Incarnation>, held_by: &BTreeSet<Incarna
     leader.is_some_and(holds) && known.log.in_every_configuration(is_majority)
 }
 
-/// The payload with its first bytes. Copies it only if a part of it is still about to be sent.
+/// Writes the head into the payload. Copies the payload only if a part of it still waits to be sent.
 fn with_head(payload: Bytes, head: &[u8]) -> Bytes {
     let mut bytes = payload
         .try_into_mut()

@@ -1,4 +1,7 @@
-//! What a process believes about itself: its heartbeats, non-primary (rules 10, 20), its way out.
+//! The coordinator's work on the component state: heartbeats, non-primary (rules 10, 20), leaving, and removal.
+//!
+//! In: the tick, a leave request, committed removals. Out: heartbeats, the non-primary component, `Left`. A leaver
+//! votes until the view without it is committed (rule 3).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -61,8 +64,8 @@ impl Group {
         self.go_on_leaving();
     }
 
-    /// This process did not run, or its machine slept: that nobody was heard meanwhile says nothing of
-    /// the others (rule 2).
+    /// This process did not run, or its machine slept. The silence of the others in that time proves nothing (rule 2),
+    /// so all stamps move forward.
     fn overslept(&mut self, late_ms: TimeMs) {
         let now = self.context.now();
         let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
@@ -71,7 +74,7 @@ impl Group {
         self.peers.shift_heard(awake);
     }
 
-    /// A process without a majority says whom it waits for, now and then.
+    /// A process without a majority logs the members for which it waits, at most every 10 s.
     fn tell_who_is_missing(&mut self) {
         let now = self.context.now();
         if !self.component.majority().is_reminder_due(now) {
@@ -84,13 +87,13 @@ impl Group {
         }
     }
 
-    /// Whom this process waits for; None: not for a majority.
+    /// The members for which this process waits; None: it does not wait for a majority.
     pub fn missing(&self) -> Option<Missing> {
         self.branches().who_is_missing(self.vote.is_amnesiac())
     }
 
-    /// Without a majority for too long, of every configuration that may be in force (rule 3), a node stops being
-    /// primary; a leader that has one again makes a new view.
+    /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for
+    /// too long. A leader that hears a majority again proposes a new view.
     fn watch_majority(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
         let heard = |configuration: &_| self.known().hears_majority(timeout_ms, configuration);
@@ -124,9 +127,9 @@ impl Group {
         }
     }
 
-    /// True when a leader that had lost its majority hears one again. Those who are still missing get as long to come
-    /// back as under a new leader: without them the new view would keep their streaming transactions out, and the
-    /// others' in.
+    /// True if a leader that had lost its majority hears one again. It then waits for the missing members as long as a
+    /// new leader does. A new view without them would close their streaming transactions, and keep those of the others
+    /// open.
     pub(crate) fn is_majority_back(&self) -> bool {
         self.component
             .majority()
@@ -146,7 +149,7 @@ impl Group {
         self.refresh_component();
     }
 
-    /// Shows the non-primary component, if it has changed.
+    /// Reports the non-primary component, if it has changed.
     fn refresh_component(&mut self) {
         if let Some(component) = self.component.reachable(known!(self)) {
             self.out.push(Action::NonPrimary { component });
@@ -190,8 +193,8 @@ impl Group {
         self.component.go_on_leaving(leaving);
     }
 
-    /// A leader that leaves orders nothing more, and gives leadership to whoever has all of its log; after a while, to
-    /// whoever has most of it.
+    /// A leaving leader orders nothing more. It transfers leadership to a member that holds its whole log; after a
+    /// while, to the member that holds most of it.
     fn pass_leadership_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
         let Some(leader) = self.role.leader_mut() else {
             return; // its caller has just seen it
@@ -227,8 +230,8 @@ impl Group {
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
         if let Some(leader) = self.role.leader() {
-            // It took over a log that ends with its own removal: leadership goes to a member, or to
-            // the process that has restarted on its data directory.
+            // This leader took over a log that ends with its own removal. It transfers leadership to a member, or to a
+            // restarted process of a member's replica.
             let members = &self.log.committed().configuration;
             let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
             let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
@@ -248,7 +251,7 @@ impl Group {
             self.out.push(Action::Left);
         } else {
             self.declare_non_primary();
-            // Any later view that seats it is its way back, also one that its log holds already.
+            // Any later view that lists this member makes it primary again, also one that its log already holds.
             let number = self.log.committed().configuration.number;
             self.component.left_in(number);
         }

@@ -1,4 +1,7 @@
-//! Submissions on their way: own ones until they are delivered, everybody's until they are ordered.
+//! Submissions on their way: own ones until they are delivered, those of all origins until they are ordered.
+//!
+//! In: payloads, and word of ordered and delivered entries. Out: messages to resend, withdrawals, and the payloads that
+//! order records refer to. Numbers have no gaps; one void covers all withdrawn numbers before it (rule 9).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,24 +12,24 @@ use crate::codec::MAX_LIST;
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
 use crate::message::{Message, Parcel};
 
-/// So many own submissions are sent again at a time.
+/// Greatest number of own submissions that are sent again at a time.
 const RESEND_BATCH: usize = 256;
-/// Digests of payloads that are remembered.
+/// Greatest number of payload digests that are remembered.
 const DIGESTS_MAX: usize = 16;
 
 /// A submission of this member.
 #[derive(Clone, Debug, Hash)]
 struct Own {
-    /// None: withdrawn, its number is to be used up by a void (rule 9).
+    /// None: the submission is withdrawn, and a void must use up its number (rule 9).
     payload: Option<Bytes>,
-    /// The others have fetched it, all but its head, or do so: it is not sent as a whole.
+    /// The bulk payload and its head. The others fetch the payload, so only the head is sent.
     parcel: Option<(Parcel, Bytes)>,
     sent_at: TimeMs,
-    /// Its client was told for certain that it has failed (rule 7).
+    /// True if its client was told that it has failed for certain (rule 7).
     certain: bool,
 }
 
-/// A submission to be sent to the leader again; the leader keeps its payload.
+/// A submission that is sent to the leader again. If this member leads, it keeps the payload itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resent {
     pub number: u64,
@@ -50,7 +53,7 @@ impl Own {
     }
 }
 
-/// Payloads of one origin by number; None: void.
+/// Payloads of one origin by number; None: withdrawn.
 #[derive(Clone, Debug, Default, Hash)]
 struct Queue {
     payloads: BTreeMap<u64, Option<Bytes>>,
@@ -76,7 +79,7 @@ impl Queue {
         }
     }
 
-    /// Forgets the last ones until all take so much at most.
+    /// Drops the last payloads until the rest takes at most `most_bytes`.
     fn shorten(&mut self, most_bytes: usize) {
         while self.bytes > most_bytes {
             let Some((_, payload)) = self.payloads.pop_last() else {
@@ -91,16 +94,16 @@ impl Queue {
     }
 }
 
-/// Submissions not yet delivered.
+/// Submissions that are not delivered yet.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Submissions {
     last_number: u64,
     own: BTreeMap<u64, Own>,
-    /// Withdrawals of earlier connections of this process, until a view seats this one in their place (rule 7).
+    /// Withdrawals of earlier connections of this process, until a view lists the present incarnation (rule 7).
     withdrawn_before: BTreeSet<SubmissionId>,
-    /// Payloads by origin and number, from their origins, not in the own log yet.
+    /// Payloads from their origins that are not in the local log yet, by origin and number.
     pending: BTreeMap<Incarnation, Queue>,
-    /// CRC-32C of large payloads, lest they be read once more.
+    /// CRC-32C of bulk payloads, so that nobody need read these once more.
     digests: VecDeque<(SubmissionId, u32)>,
 }
 
@@ -112,7 +115,8 @@ impl Submissions {
         }
     }
 
-    /// This member's next submission; without a payload it is withdrawn from the start. Gives what the others are to hear.
+    /// Takes this member's next submission; without a payload it is withdrawn from the start. Returns the message for
+    /// the others.
     pub fn submit(
         &mut self,
         number: u64,
@@ -137,8 +141,9 @@ impl Submissions {
         message
     }
 
-    /// What the leader may not have, of the numbers above `in_log`, sent so long ago. Of what was withdrawn only the last, whose
-    /// void covers all: voided one by one, an early one could be while the leader orders a later one that it has.
+    /// Returns the submissions above `in_log` that the leader may not have, if they were sent at least `older_than_ms`
+    /// ago. Of the withdrawn ones it returns only the last, whose void covers all. If the leader voided them one by
+    /// one, it could void an early one and still order a later one that it has.
     pub fn resend(&mut self, in_log: u64, older_than_ms: TimeMs, now: TimeMs) -> Vec<Resent> {
         let void = self.failed().last();
         let lives = |number: u64, own: &Own| {
@@ -164,10 +169,10 @@ impl Submissions {
         due.collect()
     }
 
-    /// Own submissions up to `number` lie below a checkpoint: ordered, but never to be delivered here one by one. Of those above
-    /// it nothing is known for certain any more: they may have been ordered on another branch of the history (rule 11), or so
-    /// long ago that their number was forgotten ([`crate::Numbers`]). A void of the last uses up the numbers of all, or
-    /// the next submission would wait for them. Gives those whose clients wait.
+    /// Own submissions up to `number` lie below a log checkpoint: they are ordered, but never delivered here one by
+    /// one. The fate of those above is unknown. They may have been ordered on another branch of the history (rule 11),
+    /// or so long ago that their number was forgotten ([`crate::Numbers`]). A void of the last number uses up all of
+    /// them: otherwise the next submission would wait for them. Returns the numbers whose clients wait.
     pub fn cover(&mut self, number: u64, now: TimeMs) -> Vec<u64> {
         let later = self.own.split_off(&(number + 1));
         let covered = std::mem::replace(&mut self.own, later);
@@ -188,8 +193,8 @@ impl Submissions {
         failed
     }
 
-    /// No majority: what can be known of each own submission that lives, and whether it failed for certain. `needed`: nothing was
-    /// committed without this member; `in_order`: the last number that may have been ordered.
+    /// The majority is lost: withdraws all own submissions, and returns each with whether it failed for certain.
+    /// `needed`: nothing was committed without this member. `in_order`: the last number that may have been ordered.
     pub fn withdraw(&mut self, needed: bool, in_order: u64) -> Vec<(u64, bool)> {
         let mut withdrawn = Vec::new();
         for (number, own) in &mut self.own {
@@ -201,7 +206,7 @@ impl Submissions {
         withdrawn
     }
 
-    /// A view seats this process: entries above it under the earlier names are void (rule 9).
+    /// A view lists this process: entries above it under earlier incarnations are void (rule 9).
     pub fn seated(&mut self) {
         self.withdrawn_before.clear();
     }
@@ -215,7 +220,7 @@ impl Submissions {
         all
     }
 
-    /// Those of which clients were told for certain, here and in earlier connections.
+    /// The withdrawals that clients were told for certain, in this connection and in earlier ones.
     pub fn certain_withdrawals(&self, me: Incarnation) -> BTreeSet<SubmissionId> {
         let certain = self.own.iter().filter(|(_, own)| own.certain);
         let certain = certain.map(|(number, _)| SubmissionId {
@@ -233,7 +238,7 @@ impl Submissions {
         self.own.values_mut().map(|own| &mut own.sent_at)
     }
 
-    /// Payload of a submission that an order record refers to.
+    /// The payload of a submission that an order record refers to, if it is here.
     pub fn payload(&self, me: Incarnation, id: SubmissionId) -> Option<&Bytes> {
         if id.incarnation == me {
             if let Some(payload) = self
@@ -248,19 +253,19 @@ impl Submissions {
         queue.payloads.get(&id.number)?.as_ref()
     }
 
-    /// The payload of an own parcel that was submitted.
+    /// The payload of an own bulk payload that was submitted.
     pub fn own_parcel(&self, number: u64) -> Option<&Bytes> {
         let is_it = |own: &&Own| own.parcel.as_ref().is_some_and(|(p, _)| p.number == number);
         self.own.values().find(is_it)?.payload.as_ref()
     }
 
-    /// The parcel that an own submission was handed in as.
+    /// The number of the bulk payload that this own submission was before.
     pub fn parcel_of(&self, number: u64) -> Option<u64> {
         let (parcel, _) = self.own.get(&number)?.parcel.as_ref()?;
         Some(parcel.number)
     }
 
-    /// The digest of a payload is known.
+    /// Remembers the digest of a payload.
     pub fn note_digest(&mut self, id: SubmissionId, digest: u32) {
         if self.digests.len() == DIGESTS_MAX {
             self.digests.pop_front();
@@ -268,13 +273,13 @@ impl Submissions {
         self.digests.push_back((id, digest));
     }
 
-    /// The digest of a payload.
+    /// Returns the digest of a payload, remembered or computed.
     pub fn digest(&self, id: SubmissionId, payload: &[u8]) -> u32 {
         let known = self.digests.iter().find(|(known, _)| *known == id);
         known.map_or_else(|| crc32c::crc32c(payload), |(_, digest)| *digest)
     }
 
-    /// Keeps a payload that came in from its origin, or its word that this and all before it are withdrawn.
+    /// Keeps a payload from its origin. Without a payload: the origin has withdrawn this number and all before it.
     pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
         let queue = self.pending.entry(origin).or_default();
         if payload.is_none() {
@@ -283,9 +288,9 @@ impl Submissions {
         queue.insert(number, payload);
     }
 
-    /// Keeps what came in if it takes `most_bytes` at most together with the others of its origin. They wait for the first
-    /// of them, so the last ones give way to a new first one. What is not kept is asked for when it is ordered, or sent again
-    /// to be ordered.
+    /// Keeps a payload if it takes at most `most_bytes` together with the others of its origin. All of these wait for
+    /// the first one, so a new first payload displaces the last ones. For a payload that is not kept, this member
+    /// requests a catch-up when it is ordered, or its origin sends it again.
     pub fn keep_within(
         &mut self,
         most_bytes: usize,
@@ -304,12 +309,13 @@ impl Submissions {
         }
     }
 
-    /// Bytes of payloads of this origin that wait to be ordered.
+    /// Bytes of this origin's payloads that wait to be ordered.
     pub fn bytes_of(&self, origin: Incarnation) -> usize {
         self.pending.get(&origin).map_or(0, |queue| queue.bytes)
     }
 
-    /// The next submission of `origin` after `last`, removed: the one that follows, or a void that covers it.
+    /// Removes and returns the next submission of `origin` after `last`: the one that follows, or a void that covers
+    /// it.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
         let (&number, payload) = queue.payloads.range(last + 1..).next()?;
@@ -319,34 +325,34 @@ impl Submissions {
         queue.remove(number).map(|payload| (number, payload))
     }
 
-    /// Forgets everything at or below `number`, which is in the log.
+    /// Drops the payloads of this origin up to this number, which are in the log.
     pub fn ordered(&mut self, id: SubmissionId) {
         if let Some(queue) = self.pending.get_mut(&id.incarnation) {
             queue.forget_to(id.number);
         }
     }
 
-    /// An own submission was delivered, or a void of its number and of those before it.
+    /// An own submission was delivered, or a void that covers its number and those before it.
     pub fn delivered(&mut self, number: u64) {
         while (self.own.first_key_value()).is_some_and(|(first, _)| *first <= number) {
             self.own.pop_first();
         }
     }
 
-    /// Drops what comes from processes outside `members`.
+    /// Drops the payloads of origins that are no members.
     pub fn retain_origins(&mut self, is_member: impl Fn(Incarnation) -> bool) {
         self.pending.retain(|origin, _| is_member(*origin));
     }
 
-    /// Numbers of own submissions that were reported as failed: the oldest, down to the first that lives. One
-    /// behind that is told of when its turn comes, since a void covers what is before it.
+    /// The own submissions that were reported as failed, from the oldest up to the first that is not. A later failed
+    /// one is told when its turn comes, because its void covers all numbers before it.
     fn failed(&self) -> impl Iterator<Item = u64> {
         let failed = self.own.iter().take_while(|(_, own)| own.payload.is_none());
         failed.map(|(number, _)| *number)
     }
 
-    /// Own submissions that were reported as failed, for a promise: the newest, of more than a message holds. Older ones are
-    /// but the numbers of what was delivered on another branch (`fail_covered`).
+    /// The own submissions that were reported as failed, for a promise: only the newest, if a message cannot hold all.
+    /// The older ones are only numbers of submissions that were delivered on another branch (`fail_covered`).
     fn withdrawn(&self, me: Incarnation) -> Vec<SubmissionId> {
         let id = |number| SubmissionId {
             incarnation: me,

@@ -26,10 +26,10 @@ const FORMAT_VERSION: u8 = 1;
 const ENTRY: u8 = 64;
 /// Kind of a checkpoint in the log.
 const CHECKPOINT: u8 = 66;
-/// The same as it was written before, and is still read.
+/// Kind of an older checkpoint format, which is still read and no longer written.
 const OLD_CHECKPOINT: u8 = 65;
 
-/// What precedes the payload in the bytes of an entry that is a submission ([`encode_entry_parts`]).
+/// Length of a submission's log entry without its payload, which comes last ([`encode_entry_parts`]).
 pub const ENTRY_HEAD_BYTES: usize = 2 + 8 + 24 + 1 + 24 + 4;
 
 /// Bytes that are no message (entry, checkpoint) of this format.
@@ -41,9 +41,9 @@ pub enum DecodeError {
     /// A kind, flag or other choice that this format does not have.
     #[error("unknown {what}: {value}")]
     Unknown {
-        /// What was to be read.
+        /// Name of the expected choice.
         what: &'static str,
-        /// What was found.
+        /// The byte in its place.
         value: u8,
     },
     /// The bytes end within a value.
@@ -81,8 +81,8 @@ pub enum DecodeError {
 /// The bytes of a message. Texts are cut at 4096 bytes.
 ///
 /// # Panics
-/// If a list has more than 65535 items, or a payload more than 4 GiB: neither can be, since the core's lists and payloads are
-/// bounded where they come in (limits, plausible) and where it makes them (`SUMMARY_RUNS_MAX`, `NUMBERS_MAX`).
+/// If a list has more than 65535 items, or a payload more than 4 GiB. Neither happens: the core bounds lists and
+/// payloads where they come in (limits, validation) and where it makes them (`SUMMARY_RUNS_MAX`, `NUMBERS_MAX`).
 pub fn encode(message: &Message) -> Bytes {
     let mut out = start(payload_bytes(message));
     message.put(&mut out);
@@ -130,7 +130,7 @@ pub fn decode_entry(bytes: Bytes) -> Result<Entry, DecodeError> {
     )?)
 }
 
-/// The entry whose first [`ENTRY_HEAD_BYTES`] these are, if it is a submission: without its payload.
+/// Decodes a submission's entry, without its payload, from its first [`ENTRY_HEAD_BYTES`].
 pub fn decode_entry_head(head: &[u8]) -> Result<Entry, DecodeError> {
     let mut without = BytesMut::from(head);
     without.truncate(head.len().saturating_sub(size_of::<u32>()));
@@ -184,7 +184,7 @@ fn read_all<T: Wire>(input: Bytes) -> Result<T, DecodeError> {
     read_all_by(T::get, input)
 }
 
-/// Nothing may be left over.
+/// Reads one value; bytes after it are an error.
 fn read_all_by<T>(
     get: impl Fn(&mut Bytes) -> Result<T, DecodeError>,
     mut input: Bytes,
@@ -197,7 +197,7 @@ fn read_all_by<T>(
     }
 }
 
-/// Spares the buffer its growing where a message is large.
+/// Estimates the size of a message's payloads, so that the buffer of a large message need not grow.
 fn payload_bytes(message: &Message) -> usize {
     match message {
         Message::Submit {

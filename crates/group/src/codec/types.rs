@@ -156,7 +156,7 @@ wire_struct!(Parcel {
 });
 wire_struct!(Join { member: Member, history: Uuid, known_number: u64, overrides: Vec<Uuid> });
 
-/// Shares the kinds of [`Body`] and adds one.
+/// The kind that [`WireBody`] adds to the kinds of [`Body`].
 const REFERENCE: u8 = 4;
 
 impl Wire for WireBody {
@@ -205,7 +205,7 @@ impl Wire for Numbers {
     }
 }
 
-/// An incarnation is one replica's.
+/// Fails if one incarnation stands for two replicas.
 fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeError> {
     let count = replicas.len();
     let mut numbers = Numbers::default();
@@ -218,13 +218,13 @@ fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeErro
     }
 }
 
-/// A checkpoint as logs of before hold it (kind 65): its numbers do not say since when a replica is absent.
+/// Decodes a checkpoint of the older format (kind 65): its numbers do not say since when a replica is absent.
 pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeError> {
     let (position, ballot, history) = Wire::get(input)?;
     let (overrides, configuration): (Vec<Uuid>, Configuration) = Wire::get(input)?;
     let numbers: BTreeMap<ReplicaId, (Incarnation, u64)> = Wire::get(input)?;
     let counted = |(replica, (incarnation, number))| {
-        // Of two that are absent nobody can say any more who left first.
+        // The older format does not say which of two absent replicas left first.
         let left_at = u64::from(configuration.replica(replica).is_none());
         let counted = Counted {
             incarnation,

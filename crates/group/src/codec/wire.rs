@@ -25,7 +25,7 @@ pub(super) trait Wire: Sized {
     fn get(input: &mut Bytes) -> Result<Self, DecodeError>;
 }
 
-/// Checks that `needed` bytes are there.
+/// Fails if fewer than `needed` bytes are left.
 fn need(input: &Bytes, needed: usize) -> Result<(), DecodeError> {
     if input.len() < needed {
         return Err(DecodeError::Truncated {
@@ -58,7 +58,7 @@ wire_integer!(u32, put_u32_le, get_u32_le);
 wire_integer!(u64, put_u64_le, get_u64_le);
 wire_integer!(i32, put_i32_le, get_i32_le);
 
-/// A struct is its fields, in the order given here (not that of the declaration).
+/// Encodes a struct as its fields, in the order given here (not that of the declaration).
 macro_rules! wire_struct {
     ($type:ident { $($field:ident: $field_type:ty),* $(,)? }) => {
         impl Wire for $type {
@@ -76,7 +76,7 @@ macro_rules! wire_struct {
 }
 pub(super) use wire_struct;
 
-/// An enum is a byte that says which variant, then the variant's fields, in the order given here.
+/// Encodes an enum as one byte for the variant, then the variant's fields, in the order given here.
 macro_rules! wire_enum {
     ($type:ident, $what:literal {
         $($kind:literal => $variant:ident $(($inner:ident))? $({ $($field:ident),* $(,)? })?),* $(,)?
@@ -164,7 +164,7 @@ impl Wire for String {
     const MIN_BYTES: usize = 4;
 
     fn put(&self, out: &mut BytesMut) {
-        // Names and addresses come from the user's configuration: cut, not refused.
+        // Names and addresses come from the user's configuration: a long one is cut, not refused.
         let mut end = self.len().min(MAX_TEXT_BYTES);
         while !self.is_char_boundary(end) {
             end -= 1;
@@ -231,7 +231,7 @@ fn put_count(count: usize, out: &mut BytesMut) {
     out.put_u32_le(count as u32);
 }
 
-/// Reads a list's count, and checks that so many items can be there at all.
+/// Reads a list's count, and fails if the input is too short for so many items.
 fn get_count<T: Wire>(input: &mut Bytes) -> Result<usize, DecodeError> {
     let count = u32::get(input)? as usize;
     if count > MAX_LIST {

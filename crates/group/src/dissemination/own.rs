@@ -1,4 +1,5 @@
-//! This member's own submissions, from the client to the leader, and what their clients hear if nothing comes of them (rule 7).
+//! This member's own submissions, from the client to the leader, and the answers to the clients of failed ones (rule
+//! 7).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::message::Parcel;
 use crate::submissions::Resent;
 
 impl Dissemination {
-    /// This member's submission `number`, which the leader orders.
+    /// Sends this member's submission `number`, for the leader to order.
     pub(crate) fn submit(
         &mut self,
         known: Known,
@@ -26,19 +27,19 @@ impl Dissemination {
         out
     }
 
-    /// A payload is handed in that the others are to hold before it is submitted.
+    /// Takes a bulk payload, which the others must hold before it is submitted.
     pub(crate) fn spread(&mut self, place: Place, parcel: Parcel, payload: Bytes) -> Outputs {
         let outputs = self.spreading.spread(parcel, payload, place.is_primary);
         self.settled(outputs)
     }
 
-    /// It is not to be submitted any more.
+    /// Gives up an own bulk payload that is not submitted.
     pub(crate) fn recall(&mut self, known: Known, parcel: u64) -> Outputs {
         let outputs = self.spreading.recall(known, parcel);
         self.settled(outputs)
     }
 
-    /// It is submitted; `head` is what was missing of it.
+    /// Submits an own bulk payload; `head`: its final first bytes.
     pub(crate) fn submit_parcel(
         &mut self,
         known: Known,
@@ -50,7 +51,7 @@ impl Dissemination {
         let (taken, outputs) = self.spreading.submit(incarnation, parcel);
         let mut out = self.settled(outputs);
         let Some((parcel, payload)) = taken else {
-            // Forgotten with the majority.
+            // This member forgot it when it lost the majority.
             self.submit_own(known, place, number, (None, None), &mut out);
             return out;
         };
@@ -65,7 +66,7 @@ impl Dissemination {
         out
     }
 
-    /// Without a payload: a bulk one that was forgotten with the majority.
+    /// Without a payload, it is a bulk payload that this member forgot when it lost the majority.
     fn submit_own(
         &mut self,
         known: Known,
@@ -82,7 +83,7 @@ impl Dissemination {
             return;
         };
         if place.is_leader {
-            // Travels with its order record.
+            // The leader's own payload travels with its append.
             self.submissions.keep(known.me(), number, Some(payload));
         }
         if !place.is_leader || is_parcel {
@@ -90,9 +91,9 @@ impl Dissemination {
         }
     }
 
-    /// Sends the leader what it may not have: after a new term, a broken connection, or when something has been on its way for
-    /// too long. Of what was withdrawn only the last, whose void covers all: voided one by one, an early one could be while the
-    /// leader orders a later one that it has.
+    /// Sends the leader the submissions that it may not have: after a new term or a broken connection, or when one has
+    /// waited for too long. Of the withdrawn ones it sends only the last, whose void covers all. If the leader voided
+    /// them one by one, it could void an early one and still order a later one that it has.
     pub(crate) fn resend(
         &mut self,
         known: Known,
@@ -120,7 +121,7 @@ impl Dissemination {
         out
     }
 
-    /// Own submissions up to `number` lie below a checkpoint: nothing is known for certain of those that wait.
+    /// Own submissions up to `number` lie below a log checkpoint: the fate of those that wait is unknown.
     pub(crate) fn cover(
         &mut self,
         known: Known,
@@ -135,13 +136,15 @@ impl Dissemination {
         out
     }
 
-    /// No majority: every waiting client learns what can be known (rule 7). `incoming`: order records that wait for payloads.
+    /// The majority is lost: answers every waiting client, as far as the fate of its submission is known (rule 7).
+    /// `incoming`: order records that wait for payloads.
     pub(crate) fn withdraw(&mut self, known: Known, incoming: &Incoming) -> Outputs {
         let me = known.me();
         let ids = incoming.iter().filter_map(|entry| entry.submission());
         let own = ids.filter(|id| id.incarnation == me).map(|id| id.number);
         let in_order = own.fold(known.tail_number(me), u64::max);
-        // Without this member's vote nothing can have been committed, and it gives none any more.
+        // `needed`: without this member's vote nothing can have been committed, and it acknowledges no more in this
+        // term.
         let needed = known.log.in_every_configuration(|configuration| {
             let own = configuration
                 .member(me)
@@ -169,12 +172,12 @@ impl Dissemination {
         self.submissions.withdrawals(me)
     }
 
-    /// Those of which clients were told for certain, here and in earlier connections.
+    /// The withdrawals that clients were told for certain, in this connection and in earlier ones.
     pub(crate) fn certain_withdrawals(&self, me: Incarnation) -> BTreeSet<SubmissionId> {
         self.submissions.certain_withdrawals(me)
     }
 
-    /// A view seats this process: entries above it under the earlier names are void (rule 9).
+    /// A view lists this process: entries above it under earlier incarnations are void (rule 9).
     pub(crate) fn seated(&mut self) {
         self.submissions.seated();
     }

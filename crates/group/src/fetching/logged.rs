@@ -1,4 +1,5 @@
-//! Large payloads that were ordered before they came in from their origin: fetched from the leader's log.
+//! Bulk payloads that were ordered before they came in from their origin: this member fetches them from the leader's
+//! log.
 
 use std::collections::btree_map::Entry;
 
@@ -14,10 +15,10 @@ use crate::matching::HOLE_PATIENCE_MS;
 use crate::message::{Parcel, Source, WireBody, WireEntry};
 use crate::submissions::Submissions;
 
-/// Numbers of parcels above this are not believed: payloads out of a log are staged under them.
+/// Greatest valid number of a bulk payload. Payloads out of a log are staged under greater numbers.
 pub(crate) const PARCEL_NUMBER_MAX: u64 = u64::MAX >> 1;
 
-/// The name under which such a payload is staged.
+/// The id under which such a payload is staged.
 fn staged_as(id: SubmissionId) -> ParcelId {
     ParcelId {
         origin: id.incarnation,
@@ -25,24 +26,24 @@ fn staged_as(id: SubmissionId) -> ParcelId {
     }
 }
 
-/// What the own log lacks.
+/// The order records that wait for their payloads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     pub incoming: &'a Incoming,
-    /// Since when the first of them misses its payload.
+    /// Since when the first of them has waited for its payload.
     pub hole_since: Option<TimeMs>,
     pub submissions: &'a Submissions,
-    /// From the log of its leader it is fetched.
+    /// The promised term: payloads are fetched from the log of its leader.
     pub promised: Ballot,
 }
 
-/// True if the first order record waits for a large payload, which is not fed but fetched.
+/// True if the first order record waits for a bulk payload: this member fetches it, and needs no catch-up.
 pub(crate) fn awaits_large(known: Known, incoming: &Incoming) -> bool {
     let front = incoming.front();
     front.is_some_and(|entry| large_reference(known, entry).is_some())
 }
 
-/// The submission that an order record refers to, if it is a large one, and its payload.
+/// The submission that an order record refers to, and its payload, if that is a bulk payload.
 fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
     let config = known.context.config();
     match entry.body {
@@ -58,7 +59,7 @@ fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Par
     }
 }
 
-/// What comes in is not wanted any more.
+/// Drops the staged bytes of a fetch from the leader's log.
 fn unstage(fetch: Option<Fetch>) -> Option<BulkOutput> {
     match fetch?.source {
         Source::Logged { id, .. } => Some(BulkOutput::Unstage(staged_as(id))),
@@ -67,8 +68,8 @@ fn unstage(fetch: Option<Fetch>) -> Option<BulkOutput> {
 }
 
 impl Fetching {
-    /// Fetches what the first order records lack from the leader's log, unless it is on its way from
-    /// its origin.
+    /// Fetches the payloads of the first order records from the leader's log, unless they are on their way from their
+    /// origins.
     pub(crate) fn fetch_logged(&mut self, known: Known, wanted: Wanted) -> Vec<BulkOutput> {
         let mut out = Vec::new();
         let first = known.log.tail().end() + 1;
@@ -122,8 +123,8 @@ impl Fetching {
         out
     }
 
-    /// True if this member gets a payload from its origin: it goes on coming in, or what may be it has
-    /// come in and is about to be submitted.
+    /// True if this member gets the payload from its origin: the origin goes on sending it, or a payload that may be
+    /// this one is complete and about to be submitted.
     fn comes_from_origin(
         &self,
         known: Known,
@@ -149,7 +150,7 @@ impl Fetching {
             })
     }
 
-    /// A piece of a payload, out of the leader's log.
+    /// Takes a part out of the leader's log.
     pub(crate) fn logged_part(
         &mut self,
         known: Known,
@@ -175,7 +176,7 @@ impl Fetching {
         out
     }
 
-    /// A piece of such a payload was staged.
+    /// The local log has staged such a payload up to this byte.
     pub(crate) fn logged_staged(
         &mut self,
         known: Known,
@@ -199,7 +200,7 @@ impl Fetching {
         out
     }
 
-    /// A piece more of it is here, or staged.
+    /// One more part of the payload is here, or staged.
     fn put_logged(
         &mut self,
         position: Position,

@@ -1,21 +1,21 @@
-//! What comes of the lies, in numbers.
+//! Counters of a fuzzing run.
 
 use std::ops::AddAssign;
 
-/// What a run has seen.
+/// The counters of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Events handed to cores, messages among them.
     pub events: u64,
-    /// Messages that a liar had made up or changed.
+    /// Messages that a liar made up or changed.
     pub lies: u64,
-    /// Those of them that were plausible, from a peer that is connected.
+    /// Lies that were valid messages, from a connected peer.
     pub believed: u64,
     /// Entries committed, on all members.
     pub committed: u64,
-    /// Logs changed before a process starts with them.
+    /// Logs that were changed before a process started with them.
     pub damaged: u64,
-    /// Those of them that a process started with.
+    /// Changed logs that a process could start with.
     pub opened: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Decisions out of bytes.
+//! Makes decisions from bytes.
 
 use crate::ids::Uuid;
 
-/// What is left of the bytes; when none are left every decision is 0.
+/// The remaining bytes; without any, every decision is 0.
 pub struct Dice<'a>(pub &'a [u8]);
 
 impl Dice<'_> {
-    /// Nothing is left.
+    /// True if no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -25,7 +25,7 @@ impl Dice<'_> {
         (0..8).fold(0, |number, _| number << 8 | u64::from(self.byte()))
     }
 
-    /// One of so many.
+    /// A number below `count`; 0 if `count` is 0.
     pub fn below(&mut self, count: usize) -> usize {
         match count {
             0 | 1 => 0,
@@ -34,12 +34,12 @@ impl Dice<'_> {
         }
     }
 
-    /// True once in so many times.
+    /// True once in `count` times.
     pub fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    /// One of these.
+    /// One of these values; None if there are none.
     pub fn pick<'b, T>(&mut self, of: &'b [T]) -> Option<&'b T> {
         match of.is_empty() {
             true => None,
@@ -47,12 +47,12 @@ impl Dice<'_> {
         }
     }
 
-    /// One of a few.
+    /// One of 256 ids.
     pub fn uuid(&mut self) -> Uuid {
         Uuid([self.byte(); 16])
     }
 
-    /// A number near this one, or at a limit.
+    /// A number near `number`, or near a limit.
     pub fn near(&mut self, number: u64) -> u64 {
         match self.below(16) {
             0..=3 => number,
