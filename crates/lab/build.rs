@@ -1,4 +1,4 @@
-//! Notes the commit that the lab is built from: every measured cell carries it.
+//! Sets the commit from which the lab is built; every measured cell carries it.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn main() {
     };
     let commit = git(&["rev-parse", "--short=10", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
     println!("cargo::rustc-env=TRIREME_COMMIT={commit}");
-    // It changes with every commit and checkout.
+    // This file changes with every commit and checkout.
     if let Some(log) = git(&[
         "rev-parse",
         "--path-format=absolute",

@@ -1,4 +1,4 @@
-//! Processor time of a system's servers and of the load, which runs in this process or in children that have ended.
+//! The processor time of a system's servers and of the load, which runs in this process or in its ended children.
 
 use trireme_testbed::process;
 use trireme_testbed::systems::Deployed;
@@ -6,14 +6,14 @@ use trireme_testbed::systems::Deployed;
 /// Processor time, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Of all servers.
+    /// The time of all servers.
     pub servers_ms: u64,
-    /// Of this process and of its children that have ended.
+    /// The time of this process and of its children that have ended.
     pub client_ms: u64,
 }
 
 impl CpuTimes {
-    /// What the servers and this process have taken since they started.
+    /// The time since the start of the servers and of this process.
     pub fn of(deployed: &Deployed) -> Self {
         let pids = deployed.cluster().nodes().iter().filter_map(|n| n.pid());
         Self {
@@ -23,7 +23,7 @@ impl CpuTimes {
         }
     }
 
-    /// What they have taken since `earlier`.
+    /// The time since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             servers_ms: self.servers_ms.saturating_sub(earlier.servers_ms),

@@ -1,8 +1,8 @@
 //! The benchmark lab: experiments that measure systems against each other on this machine, statistics, reports.
 //!
-//! [`frame`] runs an experiment cell by cell and reports on it; [`inserts`], [`latency`], [`nodes`], [`optimum`], [`provider`],
-//! [`sysbench`] and [`tpcc`] are within it. [`client_processes`] is a load that experiments share, [`doe`] the design of
-//! experiments as pure code.
+//! [`frame`] runs an experiment cell by cell and reports on it. The experiments are [`inserts`], [`latency`],
+//! [`nodes`], [`optimum`], [`provider`], [`sysbench`] and [`tpcc`]. [`client_processes`] is a load that experiments
+//! share, and [`doe`] is the design of experiments as pure code.
 
 #![forbid(unsafe_code)]
 

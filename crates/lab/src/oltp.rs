@@ -1,4 +1,4 @@
-//! sysbench's table, prepared once, and its load on several nodes at once.
+//! sysbench's table, which is prepared once, and a load on several nodes at once.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use trireme_testbed::{ClusterError, Server};
 
 use crate::work_dir;
 
-/// Why there is no table, or no load.
+/// The reason why there is no table, or no load.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpError {
-    /// A cluster did not do what it should.
+    /// A cluster did not work as it should.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The load failed.
@@ -25,7 +25,7 @@ pub enum OltpError {
     Interrupted(#[from] Interrupted),
 }
 
-/// A data directory of `server` with the prepared table.
+/// Returns a data directory of `server` with the prepared table.
 pub(crate) fn template(rows: usize, server: Server) -> Result<PathBuf, OltpError> {
     let announcement = format!("preparing a table of {rows} rows");
     work_dir::template(&format!("oltp-{rows}"), server, &announcement, |cluster| {
@@ -35,7 +35,7 @@ pub(crate) fn template(rows: usize, server: Server) -> Result<PathBuf, OltpError
     })
 }
 
-/// Runs the load on `nodes` at once, a process per node; `seed` and those after it are their random numbers' begin.
+/// Runs the load on `nodes` at once, with a process per node. The processes take `seed` and the numbers after it.
 pub(crate) fn run_load(
     nodes: &[Node],
     load: &Load,

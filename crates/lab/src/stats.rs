@@ -1,4 +1,4 @@
-//! The few statistics that the reports need.
+//! The statistics for the reports.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -14,13 +14,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The value that the share `share` (0 to 1) of `sorted` does not exceed; `None` without values.
+/// The value that the share `share` (0 to 1) of `sorted` does not exceed; None without values.
 pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// The interval that holds the mean of the population with 95 % confidence, by Student's t; `None` below two values.
+/// The interval that contains the mean of the population with 95 % confidence, by Student's t; None for fewer than two
+/// values.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     let deviation = standard_deviation(values)?;
     let n = values.len() as f64;
@@ -30,7 +31,7 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-/// The standard deviation of a sample; `None` below two values.
+/// The standard deviation of a sample; None for fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -47,7 +48,7 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     Some((sum / values.len() as f64).exp())
 }
 
-/// Slope of the straight line nearest to the points (x, y) by least squares; `None` unless two x differ.
+/// The slope of the straight line nearest to the points (x, y), by least squares; None unless two x differ.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean_x = points.iter().map(|p| p.0).sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Where running clusters and prepared data directories lie.
+//! The directory of running clusters and of templates: prepared data directories.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use trireme_testbed::output::line;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::{ClusterError, Server};
 
-/// Where templates and running clusters lie.
+/// The path of that directory.
 pub(crate) fn work_dir() -> PathBuf {
     let mut name = default_dir().into_os_string();
     name.push("-bench");
     name.into()
 }
 
-/// A data directory of `server` called `name`, made once and kept for later invocations. `fill` gets a laid out server without
-/// replication, and leaves it stopped; `announcement` is said before.
+/// Returns the data directory `name` of `server`, which is made once and kept for later invocations. `fill` gets a
+/// server without replication that is laid out, and leaves it stopped. `announcement` is printed before.
 pub(crate) fn template<E: From<ClusterError>>(
     name: &str,
     server: Server,
@@ -37,7 +37,7 @@ pub(crate) fn template<E: From<ClusterError>>(
     settings.server = server;
     settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
     let mut cluster = Cluster::create(settings, |_| {})?;
-    // It gets its name when it is whole.
+    // The directory gets its name only when it is complete.
     let made = fill(&mut cluster).and_then(|()| {
         fs::rename(cluster.node(0).datadir(), &template).map_err(|source| {
             E::from(ClusterError::Io {
@@ -52,7 +52,7 @@ pub(crate) fn template<E: From<ClusterError>>(
     made.map(|()| template)
 }
 
-/// A data directory of `server` with an empty database.
+/// Returns a data directory of `server` with an empty database.
 pub(crate) fn empty_template(server: Server) -> Result<PathBuf, ClusterError> {
     template("empty", server, "", |_| Ok(()))
 }

@@ -1,7 +1,7 @@
-//! The load of one point: several sysbench processes at once, each with a schema and a node of its own.
+//! The load of one point: several sysbench processes at once, each with its own schema and node.
 //!
-//! A [`ClientProcesses`] says how many clients there are and what each does. [`measure`] runs them on a system, and compares
-//! the rows of all schemas on all nodes; [`template`] makes the data directory that the servers start with.
+//! A [`ClientProcesses`] gives the number of clients and the work of each. [`measure`] runs them on a system, and
+//! compares the rows of all schemas on all nodes. [`template`] makes the data directory with which the servers start.
 
 mod outcome;
 mod template;
@@ -19,47 +19,47 @@ use outcome::{Client, Ended, add_up};
 pub use outcome::{Latencies, Outcome};
 pub use template::template;
 
-/// How often the processes are looked at.
+/// The interval between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Client processes that run `oltp_read_write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientProcesses {
-    /// Processes.
+    /// The number of processes.
     pub clients: usize,
-    /// Threads of each, with a connection each.
+    /// The threads of each process; each has its own connection.
     pub threads: usize,
-    /// Transactions per second that each process offers; `None` for as many as it can. With a rate, a transaction's
-    /// latency begins when it is due, also when no thread is free for it.
+    /// The transactions per second that each process offers; `None`: as many as possible. With a rate, the latency of a
+    /// transaction begins when it is due, even if no thread is free for it.
     pub rate: Option<u32>,
-    /// What each process has to itself.
+    /// The tables of each process, which no other process uses.
     pub schema: Schema,
 }
 
 /// The tables of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
-    /// Tables.
+    /// The number of tables.
     pub tables: usize,
-    /// Rows of each.
+    /// The rows of each table.
     pub rows: usize,
 }
 
-/// How long a point is under load.
+/// The times of load at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Load before the measurement, in seconds.
     pub warmup: u64,
     /// The measurement, in seconds.
     pub seconds: u64,
-    /// Begin of the random numbers. The first client takes it, the next ones those that follow it.
+    /// The seed of the first client's random numbers; each further client takes the next number.
     pub seed: u32,
 }
 
 impl Span {
-    /// The outcome of the measurement and the processor time that it took. `run` runs the load for so many seconds from a
-    /// seed, and `cpu` tells the processor time so far. A warm-up that breaks off has told all there is to know: it is the
-    /// measurement.
+    /// Returns the outcome of the measurement and its processor time. `run` runs the load for so many seconds from a
+    /// seed, and `cpu` returns the processor time so far. If the warm-up breaks off, its outcome is returned as the
+    /// measurement, because a further run would break off, too.
     fn measure(
         self,
         run: impl Fn(u64, u32) -> Outcome,
@@ -71,7 +71,7 @@ impl Span {
             (outcome, cpu().since(before))
         };
         if self.warmup > 0 {
-            // Numbers of its own: the measurement does not repeat the warm-up.
+            // Its own random numbers, so that the measurement does not repeat the warm-up.
             let warmup = timed(self.warmup, self.seed.wrapping_add(1_000_000));
             if warmup.0.saturated > 0 || warmup.0.failure.is_some() {
                 return warmup;
@@ -82,7 +82,7 @@ impl Span {
 }
 
 impl ClientProcesses {
-    /// Connections of all processes.
+    /// The connections of all processes together.
     pub fn connections(&self) -> usize {
         self.clients * self.threads
     }
@@ -92,8 +92,8 @@ impl ClientProcesses {
         (0..self.clients).map(database).collect()
     }
 
-    /// Runs the load for `seconds` of time: the first client on the first node, and so on; more clients than nodes begin
-    /// again with the first.
+    /// Runs the load for `seconds`: the first client on the first node, and so on. If there are more clients than
+    /// nodes, the next client takes the first node again.
     ///
     /// # Panics
     /// If there are no nodes.
@@ -119,12 +119,12 @@ impl ClientProcesses {
     }
 }
 
-/// Fails if one of the systems cannot be measured on up to `most_nodes` nodes: clients write to all of them, and the experiments
-/// set options of wsrep. MariaDB's plain server knows these and is a node of its own.
+/// Fails if one of the systems cannot be measured on up to `most_nodes` nodes. Clients write to all nodes, and the
+/// experiments set wsrep's options; MariaDB's plain server knows these, but is only one node.
 pub fn check_systems(systems: &[String], most_nodes: usize) -> Result<(), LabError> {
     let fits = |name: &str| match name {
         "plain" => most_nodes == 1,
-        // An unknown name has an error of its own.
+        // An unknown name causes an error elsewhere.
         _ => systems::has_wsrep(name) || !systems::NAMES.contains(&name),
     };
     match systems.iter().find(|name| !fits(name)) {
@@ -133,9 +133,9 @@ pub fn check_systems(systems: &[String], most_nodes: usize) -> Result<(), LabErr
     }
 }
 
-/// Runs the load on all nodes of a system; then all nodes must hold the same rows in the schemas of all clients. What was
-/// measured is kept when this fails. A load that the system cannot hold is no failure: its figure `saturated_clients` is
-/// above 0, and the others are those of the time before.
+/// Runs the load on all nodes of a system; then all nodes must hold the same rows in the schemas of all clients. If
+/// this fails, the figures so far are kept. A load that the system cannot hold is no failure: then the figure
+/// `saturated_clients` is above 0, and the other figures are those of the time before.
 pub fn measure(
     load: &ClientProcesses,
     span: Span,
@@ -155,7 +155,7 @@ pub fn measure(
     Ok(())
 }
 
-/// The schema of the client with the index `i`.
+/// The schema of client `i`.
 fn database(i: usize) -> String {
     format!("sbtest{}", i + 1)
 }
@@ -170,9 +170,9 @@ impl Schema {
     }
 }
 
-/// A process, and what it has told so far.
+/// A process, and its output so far.
 struct Running {
-    /// `None` when it has ended.
+    /// `None` after the process has ended.
     process: Option<Sysbench>,
     client: Client,
 }
@@ -185,7 +185,7 @@ impl Running {
         }
     }
 
-    /// Takes what is new; returns whether the process has ended.
+    /// Takes the new reports; returns whether the process has ended.
     fn look(&mut self) -> bool {
         let Some(mut process) = self.process.take() else {
             return true;
@@ -196,7 +196,7 @@ impl Running {
             self.process = Some(process);
             return false;
         }
-        // All of its output is read when this returns.
+        // This waits until all of the output has been read.
         let latencies = process.latencies();
         self.client.reports.extend(process.take_reports());
         self.client.ended = match process.finish() {
@@ -207,7 +207,7 @@ impl Running {
         true
     }
 
-    /// Ends the process if it still runs.
+    /// Ends the process if it is still running.
     fn stop(self) -> Client {
         if let Some(process) = self.process {
             process.stop();
@@ -216,7 +216,7 @@ impl Running {
     }
 }
 
-/// Returns when all have finished, or as soon as one has broken off: without it the load is another.
+/// Waits until all processes have finished, or one has broken off: without that one the load would be different.
 fn watch(running: &mut [Running]) -> Result<(), interrupt::Interrupted> {
     loop {
         let looks: Vec<bool> = running.iter_mut().map(Running::look).collect();
@@ -233,7 +233,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// What is measured if `saturated` clients end the warm-up: the seconds of the run that counts, and its processor time.
+    /// Measures with `saturated` clients that end the warm-up. Returns the seconds of the run that counts, and its
+    /// processor time.
     fn measured(saturated: usize) -> (f64, CpuTimes) {
         let span = Span {
             warmup: 2,

@@ -1,4 +1,4 @@
-//! What client processes have told, added up.
+//! Adds up the reports of the client processes: counts, latencies and commits per second.
 
 use trireme_testbed::sysbench_report::{Bucket, IntervalReport, Summary};
 
@@ -6,35 +6,35 @@ use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
 use crate::stats::{percentile, standard_deviation};
 
-/// How a process ended.
+/// The end of a process.
 pub(super) enum Ended {
-    /// Its time was over.
+    /// The run was over.
     Finished(Summary, Vec<Bucket>),
-    /// Transactions queued up until its queue was full.
+    /// Waiting transactions filled the queue.
     Saturated,
-    /// It was stopped, since another broke off.
+    /// It was stopped, because another process broke off.
     Stopped,
-    /// It broke off.
+    /// It failed.
     Failed(LabError),
 }
 
 impl Ended {
-    /// Whether the load is another without it.
+    /// Whether the load is no longer the same without this process.
     pub fn is_broken(&self) -> bool {
         matches!(self, Self::Saturated | Self::Failed(_))
     }
 }
 
-/// What one process has told.
+/// The reports of one process.
 pub(super) struct Client {
-    /// Its seconds, in order.
+    /// The reports of its seconds, in order.
     pub reports: Vec<IntervalReport>,
-    /// How it ended.
+    /// The end of the process.
     pub ended: Ended,
 }
 
 impl Client {
-    /// One that has told nothing yet, and counts as stopped until it ends by itself.
+    /// A process without reports yet. It counts as stopped until it ends by itself.
     pub fn new() -> Self {
         Self {
             reports: Vec::new(),
@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// One that never ran.
+    /// A process that never ran.
     pub fn failed(error: LabError) -> Self {
         Self {
             reports: Vec::new(),
@@ -50,7 +50,8 @@ impl Client {
         }
     }
 
-    /// Its commits in each second. sysbench tells the last one only sometimes: that is what the summary has beyond the others.
+    /// The commits in each second. sysbench does not always report the last second: then it gets the rest of the
+    /// summary's total.
     fn per_second(&self, seconds: u64) -> Vec<u64> {
         let mut all: Vec<u64> = self.reports.iter().map(|r| r.tps.round() as u64).collect();
         if let Ended::Finished(summary, _) = &self.ended {
@@ -62,21 +63,21 @@ impl Client {
     }
 }
 
-/// How long transactions took, over all processes. With a rate, the wait for a free thread is part of it.
+/// The latencies of transactions over all processes. With a rate they include the wait for a free thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latencies {
-    /// Mean.
+    /// The mean.
     pub mean_ms: f64,
-    /// Median; this and the following ones within 2 %.
+    /// The median. This and the following percentiles are exact to 2 %.
     pub p50_ms: f64,
-    /// 95th percentile.
+    /// The 95th percentile.
     pub p95_ms: f64,
-    /// 99th percentile.
+    /// The 99th percentile.
     pub p99_ms: f64,
 }
 
 impl Latencies {
-    /// Of transactions counted by latency; `None` without any.
+    /// The latencies of transactions counted by latency; None if there are none.
     fn of(buckets: &[Bucket], mean_ms: f64) -> Option<Self> {
         let mut sorted = buckets.to_vec();
         sorted.sort_by(|a, b| a.ms.total_cmp(&b.ms));
@@ -99,23 +100,23 @@ impl Latencies {
     }
 }
 
-/// What all processes have told together.
+/// The sum of all processes' reports.
 pub struct Outcome {
-    /// Commits.
+    /// The number of commits.
     pub transactions: u64,
-    /// Transactions that lost against another one and were tried again.
+    /// The transactions that lost against another one and were retried.
     pub conflicts: u64,
     /// The time in which all processes ran.
     pub seconds: f64,
-    /// Commits of all processes in each second that all of them have told.
+    /// The commits of all processes in each second that all of them have reported.
     pub per_second: Vec<u64>,
-    /// Commits of each process.
+    /// The commits of each process.
     pub per_client: Vec<u64>,
-    /// How long transactions took; `None` if a process broke off, since only the end tells.
+    /// The latencies; `None` if a process broke off, because sysbench prints them only at its end.
     pub latencies: Option<Latencies>,
-    /// Processes that ended because the servers cannot hold the rate. The others were stopped then.
+    /// The processes that ended because the servers cannot hold the rate. The others were stopped then.
     pub saturated: usize,
-    /// Why it ended early, apart from that.
+    /// The other reason why the run ended early, if there is one.
     pub failure: Option<LabError>,
 }
 
@@ -128,7 +129,7 @@ impl Outcome {
         }
     }
 
-    /// Writes the figures and the seconds, and the processor time that was `spent`.
+    /// Writes the figures, the seconds, and the processor time `spent`.
     pub(super) fn put(&self, spent: CpuTimes, measured: &mut Measured) {
         let mut put = |name: &str, value: f64| {
             measured.figures.insert(name.to_string(), value);
@@ -164,8 +165,8 @@ impl Outcome {
     }
 }
 
-/// Adds up what the clients have told in a run that was to take `seconds`. If one broke off, only the seconds count in which
-/// all of them ran.
+/// Adds up the clients' reports of a run of `seconds`. If a client broke off, only the seconds count in which all of
+/// them ran.
 pub(super) fn add_up(clients: Vec<Client>, seconds: u64) -> Outcome {
     let series: Vec<Vec<u64>> = clients.iter().map(|c| c.per_second(seconds)).collect();
     let common = series.iter().map(Vec::len).min().unwrap_or(0);
@@ -208,7 +209,7 @@ pub(super) fn add_up(clients: Vec<Client>, seconds: u64) -> Outcome {
 }
 
 impl Outcome {
-    /// All processes have finished: their summaries are more exact than their seconds.
+    /// Uses the summaries of the finished processes, which are more exact than the sums of their seconds.
     fn finish(&mut self, summaries: &[Summary], buckets: &[Bucket]) {
         self.transactions = summaries.iter().map(|s| s.transactions).sum();
         self.conflicts = summaries.iter().map(|s| s.conflicts).sum();

@@ -8,7 +8,7 @@ use super::{Schema, database};
 use crate::frame::LabError;
 use crate::work_dir;
 
-/// A data directory of `server` with the schemas of `clients` clients.
+/// Returns a data directory of `server` with the schemas of `clients` clients.
 pub fn template(clients: usize, schema: Schema, server: Server) -> Result<PathBuf, LabError> {
     let Schema { tables, rows } = schema;
     let name = format!("clients-{clients}x{tables}x{rows}");

@@ -1,15 +1,15 @@
-//! Which points to measure.
+//! Designs: the points to measure, for a number of factors.
 
-/// Two-level designs are known here for so many factors.
+/// The most factors of the two-level designs here.
 pub const MAX_FACTORS: usize = 8;
 
-/// The corners of a two-level design in standard order. Up to three factors it is complete. Beyond, it is the usual fraction of
-/// resolution IV or V: an interaction of two factors is never mistaken for the effect of one.
+/// The corners of a two-level design in standard order. With up to three factors it is complete. With more it is the
+/// usual fraction of resolution IV or V, which never confuses an interaction of two factors with the effect of one.
 ///
 /// # Panics
 /// With more than [`MAX_FACTORS`] factors.
 pub fn corners(factors: usize) -> Vec<Vec<f64>> {
-    // Each further factor is the product of some of the first ones, here by their bits.
+    // Each further factor is the product of some of the first ones, given by their bits.
     let (base, generators): (usize, &[usize]) = match factors {
         0..=3 => (factors, &[]),
         4 => (3, &[0b111]),
@@ -24,7 +24,7 @@ pub fn corners(factors: usize) -> Vec<Vec<f64>> {
         .map(|run| {
             let own = (0..base).map(|bit| sign((run >> bit) as u32));
             let made = generators.iter().map(|bits| {
-                // The product of signs is positive if the number of negative ones is even.
+                // The product of signs is positive if the number of negative signs is even.
                 sign((bits & !run).count_ones() + 1)
             });
             own.chain(made).collect()
@@ -49,8 +49,8 @@ pub fn aliases(factors: usize) -> Vec<Vec<(usize, usize)>> {
     groups
 }
 
-/// The points at the middles of the faces: each factor of `curved` at its bounds, all others at their centres. With corners
-/// and centre they make the face-centred central composite design.
+/// The points at the middles of the faces: each factor of `curved` at its bounds, all others at their centres. Together
+/// with the corners and the centre they are the face-centred central composite design.
 pub fn stars(factors: usize, curved: &[usize]) -> Vec<Vec<f64>> {
     let star = |i: usize, value: f64| {
         let mut point = centre(factors);

@@ -1,4 +1,4 @@
-//! A factor: a number that the experiment varies, its range, and the coding of the range as -1 to 1.
+//! A factor: a number that the experiment varies, with its range, which is coded as -1 to 1.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::designs::MAX_FACTORS;
 
-/// A full grid has at most so many levels of a linear factor.
+/// The most levels of a linear factor in a full grid.
 const GRID_LEVELS: f64 = 9.0;
 
-/// Significant digits of the levels of a factor that is no whole number.
+/// The significant digits of a level, if the factor is no whole number.
 const DIGITS: i32 = 3;
 
-/// Which levels are equally far from each other.
+/// The measure of the distance between levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Those with equal differences.
+    /// Levels with equal differences are equally far apart.
     Linear,
-    /// Those with equal ratios.
+    /// Levels with equal ratios are equally far apart.
     Log,
 }
 
@@ -30,58 +30,58 @@ pub struct Factor {
     low: f64,
     high: f64,
     scale: Scale,
-    /// Its levels are multiples of this; `None` if any number can run.
+    /// The levels are multiples of this; `None` if every number is a level.
     step: Option<f64>,
 }
 
-/// Why factors make no experiment.
+/// The reason why factors make no experiment.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FactorError {
-    /// It is written in another way.
+    /// The text has another form.
     #[error("\"{0}\" is no factor: write NAME=LOW..HIGH or NAME=LOW..HIGH:log")]
     Form(String),
-    /// A quadratic needs a level between the bounds.
+    /// There is no level between the bounds, which a quadratic needs.
     #[error(
         "\"{0}\" has no level between its bounds: widen the range, a whole number needs at least LOW+2"
     )]
     Narrow(String),
-    /// The bounds cannot run.
+    /// A bound is no level.
     #[error("the bounds of \"{factor}\" must be multiples of {step}")]
     Step {
         /// The factor.
         factor: String,
-        /// What its levels are multiples of.
+        /// The number of which all levels are multiples.
         step: f64,
     },
-    /// Nobody knows how to set it.
+    /// The factor is unknown.
     #[error("there is no factor \"{name}\": choose {known}")]
     Unknown {
-        /// Its name.
+        /// The name.
         name: String,
-        /// Names that are known.
+        /// The known names.
         known: &'static str,
     },
-    /// It is there twice.
+    /// The factor is given twice.
     #[error("the factor \"{0}\" is there twice: give it one range")]
     Twice(String),
-    /// Too few or too many.
+    /// There are too few or too many factors.
     #[error("{0} factors: choose 2 to {MAX_FACTORS} (option --factor)")]
     Number(usize),
-    /// It goes too far.
+    /// The range is too large.
     #[error("\"{factor}\" goes beyond 1..{limit}: narrow the range")]
     Limit {
         /// The factor.
         factor: String,
-        /// Its largest level.
+        /// The largest possible level.
         limit: String,
     },
-    /// A logarithm needs a positive bound.
+    /// A logarithmic range begins at or below 0.
     #[error("\"{0}\" begins at or below 0: a logarithmic range begins above 0")]
     NotPositive(String),
 }
 
 impl Factor {
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -91,12 +91,12 @@ impl Factor {
         (self.low, self.high)
     }
 
-    /// Which levels are equally far from each other.
+    /// The measure of the distance between levels.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// A level in coded units: the bounds are -1 and 1.
+    /// Converts a level to coded units, in which the bounds are -1 and 1.
     pub fn coded(&self, level: f64) -> f64 {
         let (low, high, value) = match self.scale {
             Scale::Linear => (self.low, self.high, level),
@@ -105,7 +105,7 @@ impl Factor {
         2.0 * (value - low) / (high - low) - 1.0
     }
 
-    /// The level of a coded value, which may be none that can run.
+    /// Converts a coded value to a number of the range, which need not be a level.
     pub fn exact(&self, coded: f64) -> f64 {
         let share = (coded + 1.0) / 2.0;
         match self.scale {
@@ -114,15 +114,15 @@ impl Factor {
         }
     }
 
-    /// The level nearest to a coded value that can run, within the bounds.
+    /// The level nearest to a coded value, within the bounds.
     pub fn level(&self, coded: f64) -> f64 {
         self.rounded(self.exact(coded), f64::round)
     }
 
-    /// The levels that can run next below and next above a coded value; the same when it is one.
+    /// The levels next below and next above a coded value; if the value is a level, both are this level.
     pub fn neighbours(&self, coded: f64) -> [f64; 2] {
         let exact = self.exact(coded);
-        // A bound may come out of the logarithm a little beside itself.
+        // The logarithm may miss a bound by a little.
         let near = self.level(coded);
         if (near - exact).abs() < 1e-9 * near.abs().max(1.0) {
             return [near, near];
@@ -133,7 +133,7 @@ impl Factor {
         ]
     }
 
-    /// The same factor with levels that are multiples of `step` only.
+    /// Restricts the levels of the factor to multiples of `step`.
     pub fn in_steps(mut self, step: f64) -> Result<Self, FactorError> {
         if self.low % step != 0.0 || self.high % step != 0.0 {
             return Err(FactorError::Step {
@@ -160,8 +160,8 @@ impl Factor {
         level.clamp(self.low, self.high)
     }
 
-    /// The levels that a full grid would have: of a linear range all that can run but at most nine, of a logarithmic one each
-    /// doubling and the upper bound.
+    /// The levels of a full grid: in a linear range all levels, but at most nine; in a logarithmic range each doubling,
+    /// and the upper bound.
     pub fn grid(&self) -> Vec<f64> {
         let mut levels = Vec::new();
         match self.scale {

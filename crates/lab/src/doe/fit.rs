@@ -1,36 +1,36 @@
-//! A polynomial fitted by least squares, and what its runs say about the certainty of it.
+//! Fits a polynomial by least squares, and estimates from the runs how certain it is.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 use super::term::Term;
 
-/// All intervals hold the truth with this probability, if the model and its assumptions do.
+/// The probability with which each interval contains the true value, if the model and its assumptions hold.
 const CONFIDENCE: f64 = 0.95;
 
-/// Of the smallest to the largest eigenvalue of X'X; below, terms cannot be told apart.
+/// The least ratio of the smallest to the largest eigenvalue of X'X. Below it, the terms cannot be told apart.
 const SINGULAR: f64 = 1e-9;
 
-/// Levels of the same runs are equal; a coded value may differ by rounding.
+/// The difference up to which coded values count as equal, because of rounding.
 const SAME: f64 = 1e-9;
 
-/// Why no polynomial can be fitted.
+/// The reason why no polynomial can be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// Fewer runs than coefficients.
+    /// There are fewer runs than coefficients.
     #[error("{runs} runs cannot determine {terms} coefficients; measure more points")]
     TooFewRuns {
-        /// Runs.
+        /// The number of runs.
         runs: usize,
-        /// Coefficients.
+        /// The number of coefficients.
         terms: usize,
     },
-    /// The design does not tell the terms apart.
+    /// The design cannot tell the terms apart.
     #[error("the points measured do not tell the terms of the model apart; widen the ranges")]
     Singular,
 }
 
-/// An estimate with the interval that holds the true value with 95 % confidence.
+/// An estimate with its interval, which contains the true value with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The estimate.
@@ -40,13 +40,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Whether the interval leaves out `value`.
+    /// Whether `value` lies outside the interval.
     pub fn excludes(&self, value: f64) -> bool {
         self.interval
             .is_some_and(|(low, high)| value < low || value > high)
     }
 
-    /// The same in other units.
+    /// Converts the estimate to other units.
     pub fn times(self, factor: f64) -> Self {
         let scaled = |(low, high): (f64, f64)| {
             let (a, b) = (low * factor, high * factor);
@@ -59,7 +59,7 @@ impl Estimate {
     }
 }
 
-/// Does the surface miss more than runs at the same point differ by?
+/// The test whether the surface misses the runs by more than runs at the same point differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LackOfFit {
     /// The mean square of the misses divided by that of the pure error.
@@ -81,7 +81,7 @@ impl LackOfFit {
     }
 }
 
-/// A polynomial fitted to runs.
+/// A polynomial that was fitted to runs.
 #[derive(Debug, Clone)]
 pub struct Fit {
     terms: Vec<Term>,
@@ -121,7 +121,7 @@ impl Fit {
         &self.terms
     }
 
-    /// Their coefficients.
+    /// The coefficients of the terms.
     pub fn coefficients(&self) -> &[f64] {
         self.coefficients.as_slice()
     }
@@ -161,23 +161,23 @@ impl Fit {
         self.combination(&weights, 0.0)
     }
 
-    /// The surface's height at a point, with the interval of the mean of many runs there.
+    /// The height of the surface at a point, with the interval of the mean of many runs there.
     pub fn height(&self, point: &[f64]) -> Estimate {
         self.combination(&self.weights(point), 0.0)
     }
 
-    /// The mean of `runs` further runs at a point, with the interval in which it is expected.
+    /// The expected mean of `runs` further runs at a point, with its interval.
     pub fn prediction(&self, point: &[f64], runs: u32) -> Estimate {
         self.combination(&self.weights(point), 1.0 / f64::from(runs))
     }
 
-    /// How much higher the surface is at one point than at another.
+    /// The height of the surface at `point` minus that at `other`.
     pub fn difference(&self, point: &[f64], other: &[f64]) -> Estimate {
         self.combination(&(self.weights(point) - self.weights(other)), 0.0)
     }
 
-    /// Compares the misses with the pure error; `None` if no point was measured twice, or if there are no more distinct points
-    /// than coefficients.
+    /// Compares the misses with the pure error. None if no point was measured twice, or if there are no more distinct
+    /// points than coefficients.
     pub fn lack_of_fit(&self) -> Option<LackOfFit> {
         let groups = self.groups();
         let lack_degrees = groups.len().checked_sub(self.terms.len())?;
@@ -222,7 +222,8 @@ impl Fit {
         DVector::from_iterator(self.terms.len(), self.terms.iter().map(|t| t.at(point)))
     }
 
-    /// A weighted sum of the coefficients. `noise` is the further variance of what is estimated, in units of a run's.
+    /// A weighted sum of the coefficients. `noise`: the further variance of the estimated value, in units of the
+    /// variance of a run.
     fn combination(&self, weights: &DVector<f64>, noise: f64) -> Estimate {
         let value = weights.dot(&self.coefficients);
         let interval = self.variance().and_then(|variance| {

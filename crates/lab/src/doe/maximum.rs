@@ -1,4 +1,4 @@
-//! Where the fitted surface is highest within the ranges: the levels that can run, and how certain the place is.
+//! Finds the highest point of the fitted surface within the ranges: its levels, and how certain its place is.
 
 use nalgebra::DVector;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -7,16 +7,16 @@ use super::factor::Factor;
 use super::fit::Fit;
 use super::surface::Quadratic;
 
-/// Surfaces drawn to learn how far the place of the maximum may be off.
+/// The number of surfaces that are drawn to estimate how uncertain the place of the maximum is.
 const DRAWS: usize = 1000;
 
-/// Their seed: the same runs give the same interval.
+/// Their seed is fixed, so that the same runs give the same interval.
 const SEED: u64 = 7;
 
-/// A place so near to a bound is at it.
+/// The coded distance up to which a place counts as at the bound.
 const AT_BORDER: f64 = 1e-9;
 
-/// Where the maximum lies in the range of a factor.
+/// The place of the maximum in the range of a factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// At the lower bound: the true maximum may be beyond it.
@@ -30,13 +30,13 @@ pub enum Place {
 /// The maximum of a fitted surface within the ranges.
 #[derive(Debug, Clone)]
 pub struct Maximum {
-    /// The levels of the factors that can run next to it.
+    /// The best levels next to the exact maximum.
     pub levels: Vec<f64>,
     /// The same in coded units.
     pub point: Vec<f64>,
-    /// Where the exact maximum lies in each factor's range.
+    /// The place of the exact maximum in the range of each factor.
     pub places: Vec<Place>,
-    /// For each factor the levels that can run between which the true maximum is, with 95 % confidence at least; `None` if the
+    /// For each factor the two levels between which the true maximum lies, with at least 95 % confidence; `None` if the
     /// fit has no more runs than coefficients.
     pub intervals: Option<Vec<(f64, f64)>>,
 }
@@ -50,7 +50,7 @@ impl Maximum {
         let intervals = coded_intervals(fit, factors.len()).map(|all| {
             let pairs = factors.iter().zip(all);
             let bounds = pairs.map(|(factor, (low, high))| {
-                // Outwards, so that an optimum between two levels has both.
+                // Rounds outwards, so that an optimum between two levels includes both.
                 (factor.neighbours(low)[0], factor.neighbours(high)[1])
             });
             bounds.collect()
@@ -74,13 +74,13 @@ fn place(coded: f64) -> Place {
     }
 }
 
-/// Levels in coded units.
+/// Converts levels to coded units.
 fn coded(factors: &[Factor], levels: &[f64]) -> Vec<f64> {
     let pairs = factors.iter().zip(levels);
     pairs.map(|(factor, level)| factor.coded(*level)).collect()
 }
 
-/// Of all levels that can run next to the highest point those where the surface is highest.
+/// The combination of levels next to the highest point at which the surface is highest.
 fn runnable(surface: &Quadratic, highest: &[f64], factors: &[Factor]) -> Vec<f64> {
     let pairs = factors.iter().zip(highest);
     let neighbours: Vec<[f64; 2]> = pairs.map(|(f, x)| f.neighbours(*x)).collect();
@@ -94,8 +94,9 @@ fn runnable(surface: &Quadratic, highest: &[f64], factors: &[Factor]) -> Vec<f64
         .unwrap_or_default()
 }
 
-/// For each factor the interval that holds the place of the true maximum with 95 % confidence, in coded units: surfaces are
-/// drawn as the fit allows, and each has its highest point. `None` if the fit has no more runs than coefficients.
+/// For each factor the interval that contains the place of the true maximum with 95 % confidence, in coded units.
+/// Random surfaces are drawn within the uncertainty of the fit, and each has its highest point. None if the fit has no
+/// more runs than coefficients.
 fn coded_intervals(fit: &Fit, factors: usize) -> Option<Vec<(f64, f64)>> {
     let deviation = fit.variance()?.sqrt();
     let root = fit.covariance().clone().cholesky()?.l();
@@ -108,7 +109,7 @@ fn coded_intervals(fit: &Fit, factors: usize) -> Option<Vec<(f64, f64)>> {
     for _ in 0..DRAWS {
         let step = DVector::from_fn(centre.len(), |_, _| draw());
         let squares: f64 = (0..degrees).map(|_| draw().powi(2)).sum();
-        // The variance is not known, but estimated.
+        // Accounts for the variance, which is only an estimate.
         let scale = deviation * (degrees as f64 / squares).sqrt();
         let coefficients = &centre + scale * (&root * step);
         let drawn = Quadratic::new(factors, fit.terms(), coefficients.as_slice());

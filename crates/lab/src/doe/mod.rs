@@ -1,9 +1,9 @@
 //! Design of experiments: few runs at chosen points, a quadratic surface through them, and its maximum.
 //!
-//! Pure code. In go factors with their ranges, and later the values measured at the design's points; out come points to
-//! measure, effects, a fitted surface with its test for lack of fit, and the maximum within the ranges. Points are in coded
-//! units here: -1 and 1 are the ends of a factor's range. The methods are those of Montgomery, "Design and Analysis of
-//! Experiments": fractional factorials, face-centred central composites, least squares.
+//! Pure code. Factors with their ranges come in, and later the values measured at the points of the design. Out go the
+//! points to measure, effects, a fitted surface with its test for lack of fit, and the maximum within the ranges.
+//! Points are in coded units: -1 and 1 are the ends of a factor's range. The methods are those of Montgomery, "Design
+//! and Analysis of Experiments": fractional factorials, face-centred central composites, least squares.
 
 mod designs;
 mod factor;

@@ -1,14 +1,16 @@
-//! How often the intervals hold the truth: synthetic surfaces, measured with noise by the design that the lab runs.
+//! Tests how often the intervals contain the true value: synthetic surfaces with noise, measured by the design of the
+//! lab.
 
 use proptest::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::*;
 
-/// Trials per surface. Of 300 intervals of 95 %, between 89 % and 99.5 % hold the truth, but for once in 100,000 times.
+/// The trials per surface. Of 300 intervals of 95 %, between 89 % and 99.5 % contain the true value, except once in
+/// 100,000 times.
 const TRIALS: u32 = 300;
 
-/// The rate below which an interval is not one of 95 %.
+/// An interval with a lower rate than this is not one of 95 %.
 const LEAST: f64 = 0.89;
 
 /// A surface with a known maximum.
@@ -18,11 +20,11 @@ struct Truth {
 }
 
 impl Truth {
-    /// A hill with its top at `top`, its slopes by `curvatures` (positive), turned by `twist` (-1 to 1).
+    /// A hill with its top at `top`; `curvatures` (positive) give its slopes, and `twist` (-1 to 1) turns it.
     fn hill(top: [f64; 2], curvatures: [f64; 2], twist: f64) -> Self {
         let [a, b] = curvatures;
         let c = twist * 1.6 * (a * b).sqrt();
-        // -a (x - p)^2 - b (y - q)^2 - c (x - p) (y - q), written out.
+        // This is -a (x - p)^2 - b (y - q)^2 - c (x - p) (y - q), expanded.
         let [p, q] = top;
         Self {
             terms: quadratic(2, &[0, 1]),
@@ -47,7 +49,7 @@ impl Truth {
     }
 }
 
-/// The face-centred design with two runs at corners and stars, and five at the centre.
+/// The face-centred design with two runs at each corner and star, and five at the centre.
 fn design() -> Vec<Vec<f64>> {
     let mut points = [corners(2), stars(2, &[0, 1])].concat();
     points.extend(points.clone());
@@ -71,7 +73,7 @@ fn factors() -> Vec<Factor> {
     texts.map(|text| text.parse().unwrap()).into()
 }
 
-/// The shares of the trials in which each of `held` is true.
+/// The shares of the trials in which each value of `held` is true.
 fn rates<const N: usize>(
     truth: &Truth,
     noise: f64,
@@ -89,12 +91,12 @@ fn rates<const N: usize>(
 }
 
 fn holds(interval: Option<(f64, f64)>, value: f64) -> bool {
-    // A bound of the range is exact only up to rounding.
+    // Rounding may move a bound of the range a little.
     interval.is_some_and(|(low, high)| low - 1e-9 <= value && value <= high + 1e-9)
 }
 
 proptest! {
-    // Each case is hundreds of experiments; the cases are many enough over the days.
+    // Each case is hundreds of experiments, so a run has few of them.
     #![proptest_config(ProptestConfig { cases: 4, failure_persistence: None, ..Default::default() })]
 
     #[test]

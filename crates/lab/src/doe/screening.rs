@@ -1,24 +1,24 @@
-//! Screening: which factors matter at all, from the corners and the centre.
+//! Screening: finds the factors that matter, from the corners and the centre.
 
 use super::designs::aliases;
 use super::fit::{Estimate, Fit, FitError};
 use super::term::Term;
 
-/// The surface is curved in at most so many factors: any three have all their corners in the designs of
-/// [`corners`](super::corners), so that their interactions are told apart.
+/// The most factors in which the surface is curved. Any three factors have all their corners in the designs of
+/// [`corners`](super::corners), so their interactions can be told apart.
 pub const MAX_CURVED: usize = 3;
 
-/// What the change of a factor from its lower to its upper bound does, or the same of an interaction.
+/// The effect of a factor's change from its lower to its upper bound, or the effect of an interaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// The term; of an interaction all that the design cannot tell apart.
+    /// The term. For an interaction: all terms that the design cannot tell apart.
     pub terms: Vec<Term>,
     /// The change of the response.
     pub change: Estimate,
 }
 
 impl Effect {
-    /// Whether the interval leaves out 0.
+    /// Whether 0 lies outside the interval.
     pub fn is_significant(&self) -> bool {
         self.change.excludes(0.0)
     }
@@ -32,26 +32,26 @@ impl Effect {
     }
 }
 
-/// What the corners and the centre say.
+/// The results of the corners and the centre.
 #[derive(Debug, Clone)]
 pub struct Screening {
     factors: usize,
-    /// Of the factors in their order, then of their interactions.
+    /// The effects of the factors in their order, then those of the interactions.
     effects: Vec<Effect>,
-    /// How much lower the centre is than the mean of the corners: the curvatures of all factors together.
+    /// The mean of the corners minus the centre: the curvatures of all factors together.
     curvature: Estimate,
     fit: Fit,
 }
 
 impl Screening {
-    /// Evaluates the `values` at coded `points`: corners, and the centre as runs can have it.
+    /// Evaluates the `values` at coded `points`: the corners, and the centre in runnable levels.
     pub fn of(factors: usize, points: Vec<Vec<f64>>, values: Vec<f64>) -> Result<Self, FitError> {
         let mut terms = vec![Term::Constant];
         terms.extend((0..factors).map(Term::Linear));
         let interactions = aliases(factors);
         let first = interactions.iter().map(|group| group[0]);
         terms.extend(first.map(|(i, j)| Term::Product(i, j)));
-        // At all corners every square is 1, near the centre about 0: one stands for all.
+        // At all corners every square is 1, and near the centre about 0: so one square stands for all.
         terms.push(Term::Square(0));
         let fit = Fit::of(terms, points, values)?;
         let change = |place: usize| fit.coefficient(place).times(2.0);
@@ -76,23 +76,23 @@ impl Screening {
         })
     }
 
-    /// The effects of the factors in their order, then of their interactions.
+    /// The effects of the factors in their order, then those of the interactions.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
     }
 
-    /// How much higher the mean of the corners is than the centre.
+    /// The mean of the corners minus the centre.
     pub fn curvature(&self) -> Estimate {
         self.curvature
     }
 
-    /// The runs behind it.
+    /// The fit to the runs.
     pub fn fit(&self) -> &Fit {
         &self.fit
     }
 
-    /// The factors, strongest first: by their own effect or half of the largest interaction that the design gives to them
-    /// alone.
+    /// The factors, the strongest first. The strength is the larger of two: the factor's own effect, and half of its
+    /// largest interaction that the design can tell from all others.
     pub fn ranking(&self) -> Vec<usize> {
         let strength = |factor: usize| {
             let own = self.effects[factor].change.value.abs();
@@ -107,8 +107,9 @@ impl Screening {
         order
     }
 
-    /// The factors in which the surface shall be curved, in their order: those with a significant effect or interaction; all
-    /// when the centre shows a curvature, since two levels do not say whose; at least the two strongest, at most three.
+    /// The factors in which the surface is to be curved, in their order: those with a significant effect or
+    /// interaction. If the centre shows a curvature, all are candidates, because two levels do not show which factor
+    /// causes it. At least the two strongest, at most three.
     pub fn curved(&self) -> Vec<usize> {
         let bent = self.curvature.excludes(0.0);
         let significant = |factor: usize| {

@@ -1,4 +1,4 @@
-//! A quadratic as such: its maximum within the ranges, and the point where it is level.
+//! A quadratic: its maximum within the ranges, and its stationary point.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -10,29 +10,29 @@ pub struct Quadratic {
     constant: f64,
     linear: DVector<f64>,
     square: DMatrix<f64>,
-    /// The factors in which it is curved; in the others it is a plane.
+    /// The factors in which the quadratic is curved. In the others it is linear.
     curved: Vec<usize>,
 }
 
-/// What a quadratic is at the point where it is level.
+/// The kind of a stationary point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StationaryKind {
     /// The highest point.
     Maximum,
     /// The lowest point.
     Minimum,
-    /// Higher in some directions and lower in others.
+    /// A point that is the highest in some directions and the lowest in others.
     Saddle,
 }
 
-/// The point where a quadratic is level, wherever it lies.
+/// The point where a quadratic has no slope. It may lie outside the ranges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stationary {
-    /// In the curved factors, in coded units.
+    /// Its place in the curved factors, in coded units.
     pub point: Vec<f64>,
     /// The curvatures along the main axes, the steepest fall first.
     pub curvatures: Vec<f64>,
-    /// What it is.
+    /// The kind of the point.
     pub kind: StationaryKind,
 }
 
@@ -65,16 +65,16 @@ impl Quadratic {
         quadratic
     }
 
-    /// Its height at a point.
+    /// The height at a point.
     pub fn at(&self, point: &[f64]) -> f64 {
         let x = DVector::from_column_slice(point);
         self.constant + self.linear.dot(&x) + x.dot(&(&self.square * &x))
     }
 
-    /// The highest point within -1 to 1 of all factors, exactly: on one of the faces it is level along that face, so each
-    /// face is tried.
+    /// The exact highest point within -1 to 1 of all factors. On its face the quadratic has no slope along that face,
+    /// so each face is tried.
     pub fn highest(&self) -> Vec<f64> {
-        // In a factor without curvature the highest point is at a bound, unless it does not matter.
+        // In a factor without curvature the highest point is at a bound; with slope 0 any place will do.
         let flat = self.linear.iter().map(|b| match *b {
             0.0 => 0.0,
             b => b.signum(),
@@ -106,8 +106,8 @@ impl Quadratic {
         best
     }
 
-    /// Moves `point` in the factors of `free` to where the quadratic is level along them; false if that is outside of the
-    /// ranges, or nowhere.
+    /// Moves `point` in the factors of `free` to the place where the quadratic has no slope along them. Returns false
+    /// if that place is outside the ranges, or does not exist.
     fn level_along(&self, free: &[usize], point: &mut [f64]) -> bool {
         if free.is_empty() {
             return true;
@@ -127,7 +127,7 @@ impl Quadratic {
         solved.iter().all(|x| x.abs() <= 1.0)
     }
 
-    /// Where it is level in the curved factors; `None` if that is no single point.
+    /// The stationary point in the curved factors; None if there is no single one.
     pub fn stationary(&self) -> Option<Stationary> {
         let part = self.part(&self.curved);
         let side = self.curved.iter().map(|&i| -self.linear[i] / 2.0);
@@ -147,7 +147,7 @@ impl Quadratic {
         })
     }
 
-    /// The factors in which it is curved.
+    /// The factors in which the quadratic is curved.
     pub fn curved(&self) -> &[usize] {
         &self.curved
     }

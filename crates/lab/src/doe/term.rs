@@ -1,9 +1,9 @@
 //! The terms of a polynomial of the second degree in coded factors.
 
-/// One term; factors are named by their place.
+/// One term. Factors are given by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Term {
-    /// The same everywhere.
+    /// The constant term.
     Constant,
     /// A factor.
     Linear(usize),
@@ -14,7 +14,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// Its value at a point without its coefficient.
+    /// The term's value at a point, without its coefficient.
     pub fn at(self, point: &[f64]) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -24,7 +24,7 @@ impl Term {
         }
     }
 
-    /// How it is written with the factors' names.
+    /// The term as text, with the factors' names.
     pub fn text(self, names: &[&str]) -> String {
         match self {
             Self::Constant => "constant".to_string(),
@@ -35,7 +35,7 @@ impl Term {
     }
 }
 
-/// The terms of a surface over `factors` factors that is curved in those of `curved`, and linear in the others.
+/// The terms of a surface over `factors` factors that is curved in the factors of `curved`, and linear in the others.
 pub fn quadratic(factors: usize, curved: &[usize]) -> Vec<Term> {
     let mut terms = vec![Term::Constant];
     terms.extend((0..factors).map(Term::Linear));

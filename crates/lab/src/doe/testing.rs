@@ -1,4 +1,4 @@
-//! Data with known answers.
+//! Data with known results, for tests.
 
 use super::fit::Fit;
 use super::term::quadratic;
@@ -6,7 +6,7 @@ use super::term::quadratic;
 /// The yield of a chemical process by time and temperature, with the fitted quadratic: Montgomery, "Design and Analysis of
 /// Experiments", the example of the central composite design (tables 11.6 and 11.7 of the 5th edition).
 pub fn chemical() -> Fit {
-    // As the book rounds it.
+    // The book rounds the distance so.
     let far = 1.414;
     let runs = [
         (-1.0, -1.0, 76.5),

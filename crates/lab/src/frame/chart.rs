@@ -1,8 +1,8 @@
-//! Line charts as SVG, for the report's page.
+//! Draws line charts as SVG for the report's page.
 
 use plotters::prelude::*;
 
-/// How the horizontal axis is divided.
+/// The division of the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
     /// Equal steps.
@@ -11,10 +11,10 @@ pub enum Axis {
     Doubling,
 }
 
-/// A point, and the interval of its value if it is known.
+/// A point, with the interval of its value if that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// The place on the horizontal axis.
     pub x: f64,
     /// The value.
     pub y: f64,
@@ -25,28 +25,28 @@ pub struct Point {
 /// The line of one system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The system's name; it decides the colour.
+    /// The system's name; it decides the colour of the line.
     pub name: String,
     /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
-/// A chart; its vertical axis begins at 0.
+/// A chart. Its vertical axis begins at 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// What the horizontal axis shows.
+    /// The label of the horizontal axis.
     pub x: String,
-    /// What the vertical axis shows.
+    /// The label of the vertical axis.
     pub y: String,
-    /// How the horizontal axis is divided.
+    /// The division of the horizontal axis.
     pub axis: Axis,
     /// The lines.
     pub series: Vec<Series>,
 }
 
-/// A line of at most so many points has a dot at each.
+/// A line of at most this many points has a dot at each.
 const FEW_POINTS: usize = 10;
 
 /// Width and height in pixels.
@@ -59,7 +59,7 @@ impl Chart {
         let x_max = all().map(|p| self.place(p.x)).reduce(f64::max)?;
         let x_min = all().map(|p| self.place(p.x)).reduce(f64::min)?;
         let tops = all().map(|p| p.interval.map_or(p.y, |i| i.1.max(p.y)));
-        // Room for the names above the lines.
+        // Leaves room for the names above the lines.
         let y_max = tops.fold(0.0, f64::max).max(1e-9) * 1.35;
         let mut svg = String::new();
         self.draw(&mut svg, (x_min, x_max.max(x_min + 1.0)), y_max)
@@ -67,7 +67,7 @@ impl Chart {
         Some(svg)
     }
 
-    /// Where a value lies on the horizontal axis.
+    /// The place of a value on the horizontal axis.
     fn place(&self, x: f64) -> f64 {
         match self.axis {
             Axis::Linear => x,
@@ -148,7 +148,7 @@ impl Chart {
     }
 }
 
-/// A number as short as its size allows.
+/// A number with as few digits as its size allows.
 pub fn number(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 || v == 0.0 => format!("{value:.0}"),
@@ -158,7 +158,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The colour of a system, which may be followed by a comma and more; else of the series `i`.
+/// The colour of a system, whose name may end with a comma and more text; for an unknown system, the colour of series
+/// `i`.
 fn color(name: &str, i: usize) -> RGBColor {
     const OTHERS: [RGBColor; 8] = [
         RGBColor(0x2c, 0x8a, 0x4b),

@@ -1,11 +1,11 @@
-//! Claims of the articles, and verdicts on them computed from the raw data.
+//! Claims of the articles, and the verdicts on them. Verdicts are computed from the raw data only.
 
 /// Whether a claim was reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Yes.
+    /// The data show the claim.
     Holds,
-    /// No.
+    /// The data contradict the claim.
     Fails,
     /// The repetitions differ too much to tell.
     Open,
@@ -13,17 +13,17 @@ pub enum State {
     NotMeasured,
 }
 
-/// The answer for one system, with the data behind it.
+/// The verdict for one system, with the data behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether.
+    /// Whether the claim was reproduced.
     pub state: State,
-    /// Why.
+    /// The evidence.
     pub evidence: String,
 }
 
 impl Verdict {
-    /// The answer in words.
+    /// The verdict in words.
     pub fn text(&self) -> String {
         let word = match self.state {
             State::Holds => "yes",
@@ -35,19 +35,19 @@ impl Verdict {
     }
 }
 
-/// A claim and what was found here.
+/// A claim, with the verdicts on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The article's claim.
     pub text: String,
-    /// On Galera, here.
+    /// The verdict on Galera on this machine.
     pub galera: Verdict,
-    /// On Trireme.
+    /// The verdict on Trireme.
     pub trireme: Verdict,
 }
 
 impl Claim {
-    /// A claim on each system by itself.
+    /// Judges a claim on each system by itself.
     pub fn of(text: &str, verdict: impl Fn(&'static str) -> Verdict) -> Self {
         Self {
             text: text.to_string(),

@@ -1,26 +1,26 @@
-//! Compares a figure between two sets of cells, paired by repetition, and judges claims by it.
+//! Compares a figure between two sets of cells, paired by repetition, and judges claims by the result.
 
 use super::claims::{State, Verdict};
 use super::record::{Cell, Record, values};
 use crate::stats::{geometric_mean, mean_interval};
 
-/// How two values are compared.
+/// The kind of comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum By {
     /// The first divided by the second; both are positive.
     Ratio,
-    /// The first less the second.
+    /// The first minus the second.
     Difference,
-    /// The first less so much of the second. Unlike a ratio it takes zeros.
+    /// The first minus this part of the second. Unlike a ratio, this works with zeros.
     LessPart(f64),
 }
 
-/// What a claim says of a comparison.
+/// The demand of a claim on a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted {
-    /// It lies above this.
+    /// The result must lie above this.
     Above(f64),
-    /// It lies below this.
+    /// The result must lie below this.
     Below(f64),
 }
 
@@ -28,7 +28,7 @@ pub enum Wanted {
 pub struct Side<'a> {
     /// The system.
     pub system: &'a str,
-    /// Picks its cells.
+    /// Whether a cell belongs to this side.
     pub chosen: &'a dyn Fn(&Cell) -> bool,
 }
 
@@ -47,7 +47,7 @@ pub fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) 
         .collect()
 }
 
-/// A comparison over the repetitions that both sides have.
+/// The result of a comparison over the repetitions that both sides have: its mean and 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     mean: f64,
@@ -57,7 +57,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares `figure` of one side with that of the other; `None` without a repetition that both have.
+    /// Compares `figure` of the two sides; None without a repetition that both have.
     pub fn of(records: &[Record], sides: (&Side, &Side), figure: &str, by: By) -> Option<Self> {
         let pairs = pairs(records, sides, figure);
         let difference = |part: f64| {
@@ -92,7 +92,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the 95 % interval lies on the wanted side of the bound; of a single run, the value itself.
+    /// Whether the 95 % interval lies on the wanted side of the bound; for a single run, whether the value does.
     fn state(&self, wanted: Wanted) -> State {
         let (holds, fails) = match wanted {
             Wanted::Above(bound) => (self.low > bound, self.high < bound),
@@ -113,7 +113,7 @@ impl Comparison {
     }
 }
 
-/// A verdict on several comparisons, each with what is compared: a claim holds if all do, and fails if one does.
+/// Judges several named comparisons: a claim holds if all of them hold, and fails if one fails.
 pub fn judge(parts: &[(String, Option<Comparison>)], wanted: Wanted) -> Verdict {
     let measured: Vec<(&String, Comparison)> = parts
         .iter()

@@ -1,4 +1,4 @@
-//! Why an experiment ended early. Each message is one line with its remedy.
+//! Errors that end an experiment early. Each message is one line with its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::doe::FactorError;
 use crate::oltp::OltpError;
 use crate::provider::HostsError;
 
-/// Why an experiment ended early.
+/// The reason why an experiment ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A system is not at hand.
+    /// A system is not available.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// A system is at hand, and not one that the experiment can measure.
+    /// A system is available, but the experiment cannot measure it.
     #[error(
         "{0} does not fit: the clients write to all nodes, and the servers get settings of wsrep; leave it out of --systems (plain fits if there is one node at all points)"
     )]
     DoesNotFit(String),
-    /// The factors that the user chose make no experiment.
+    /// The chosen factors make no experiment.
     #[error(transparent)]
     Factors(#[from] FactorError),
-    /// A system did not do what it should.
+    /// A system did not work as it should.
     #[error(transparent)]
     Deploy(#[from] DeployError),
     /// The hosts of a provider failed.
@@ -44,14 +44,14 @@ pub enum LabError {
     /// sysbench failed.
     #[error(transparent)]
     Oltp(#[from] OltpError),
-    /// A table does not hold what was acknowledged.
+    /// A table does not hold exactly the acknowledged rows.
     #[error("{acknowledged} {what} were acknowledged, but the table has {found} rows")]
     Rows {
-        /// What a row stands for, in the plural.
+        /// The meaning of a row, in the plural.
         what: &'static str,
-        /// Rows whose commit was acknowledged to clients, and rows of the load.
+        /// The rows that were acknowledged to clients, and the rows of the load.
         acknowledged: u64,
-        /// Rows found.
+        /// The rows in the table.
         found: u64,
     },
     /// The data contradict each other.
@@ -59,42 +59,42 @@ pub enum LabError {
     Inconsistent {
         /// The condition's number in clause 3.3.2 of the standard.
         number: u32,
-        /// What should hold.
+        /// The condition that must hold.
         text: &'static str,
-        /// Places where it does not.
+        /// The number of violations.
         violations: u64,
     },
-    /// A client's thread broke.
+    /// A client's thread panicked.
     #[error("a client of the load ended without a result; that is a fault of this program")]
     Client,
-    /// Not enough of something.
+    /// Memory or disk is too small.
     #[error("{needed_mib} MiB of {what} are needed, {free_mib} MiB are free; {remedy}")]
     TooLittle {
-        /// Memory, or disk and where.
+        /// Memory, or the disk with its directory.
         what: String,
-        /// How much is needed.
+        /// The needed MiB.
         needed_mib: u64,
-        /// How much is there.
+        /// The free MiB.
         free_mib: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// Processor time cannot be limited.
     #[error("--cpu-per-node: {0}")]
     CpuShare(#[from] CpuShareError),
-    /// The nodes' shares use the machine up.
+    /// The nodes' shares leave the clients too little of the machine.
     #[error(
         "--cpu-per-node {per_node}: {nodes} nodes leave too little of {processors} processors to the clients; give a smaller --cpu-per-node or fewer nodes"
     )]
     NothingLeft {
-        /// Processors for each node.
+        /// Processors per node.
         per_node: f64,
-        /// How many nodes.
+        /// The number of nodes.
         nodes: usize,
-        /// What this machine has.
+        /// The processors of this machine.
         processors: usize,
     },
-    /// A file made trouble.
+    /// A file operation failed.
     #[error("cannot use {path}: {source}; choose another directory with --out", path = path.display())]
     Io {
         /// The file.
@@ -102,39 +102,39 @@ pub enum LabError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The directory holds results already.
+    /// The directory already holds results.
     #[error("{dir} holds results already; go on with them: --resume {dir}, or choose another --out", dir = .0.display())]
     Exists(PathBuf),
-    /// The directory cannot be gone on with.
+    /// The directory has no run that can continue.
     #[error("{dir} has no run of this experiment to go on with ({reason}); start one with --out", dir = dir.display())]
     NoRun {
         /// The directory.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// Another invocation is at work.
+    /// Another invocation is running.
     #[error("another `trireme bench` runs (it holds {}); wait for it, since both would measure each other", .0.display())]
     Busy(PathBuf),
-    /// Some cells failed, and the others were measured.
+    /// Some cells failed; the others were measured.
     #[error("{failed} measurements failed and are counted nowhere; make them again with --resume {dir}", dir = dir.display())]
     Failed {
-        /// How many failed.
+        /// The number of failed cells.
         failed: usize,
-        /// Where the results are.
+        /// The directory of the results.
         dir: PathBuf,
     },
-    /// What only one experiment knows.
+    /// An error that only one experiment has.
     #[error(transparent)]
     Own(Box<dyn std::error::Error + Send + Sync>),
-    /// The experiment broke off, and says how to go on.
+    /// The experiment broke off; the message says how to continue.
     #[error("{reason}; what was measured is in {dir}, go on with --resume {dir}{logs}", dir = dir.display())]
     BrokeOff {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Where the results are.
+        /// The directory of the results.
         dir: PathBuf,
-        /// Where the servers' logs are, if they are kept.
+        /// The directory of the servers' logs, if they are kept.
         logs: String,
     },
     /// The user asked to stop.
@@ -143,7 +143,8 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Whether other cells may fare better: a measurement went wrong or does not count, and nothing is missing on this machine.
+    /// Whether the error concerns only this cell: a measurement went wrong or does not count, and this machine lacks
+    /// nothing.
     pub fn concerns_one_cell(&self) -> bool {
         match self {
             Self::Load { .. } | Self::Rows { .. } | Self::Inconsistent { .. } => true,
@@ -165,7 +166,7 @@ impl LabError {
         }
     }
 
-    /// The error of a file.
+    /// Makes the error of a file operation.
     pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {
             path: path.to_path_buf(),

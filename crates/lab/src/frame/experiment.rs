@@ -1,4 +1,4 @@
-//! What an experiment is to the frame.
+//! The interface between the frame and an experiment: its cells, setup, measurement, report and claims.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A figure in a table: the median of the repetitions with the 95 % interval of their mean.
+/// Formats a figure for a table: the median of the repetitions with the 95 % interval of their mean.
 pub fn shown(values: &[f64], digits: usize) -> String {
     let Some(middle) = median(values) else {
         return "-".to_string();
@@ -36,44 +36,44 @@ pub fn shown(values: &[f64], digits: usize) -> String {
     }
 }
 
-/// An experiment of the field's literature, on servers unless it brings a ground of its own.
+/// An experiment from the literature of the field. It runs on servers, unless it has a ground of its own.
 pub trait Experiment<G: Ground = Servers> {
-    /// Its name: the command.
+    /// The name, which is the command.
     fn name(&self) -> &'static str;
 
     /// The report's heading.
     fn title(&self) -> String;
 
-    /// Paragraphs of the report: what the article did, what is done here, and how the two differ.
+    /// Paragraphs of the report: the article's method, the method here, and the differences.
     fn description(&self) -> Vec<String>;
 
-    /// All cells, in the order in which they shall run: systems in turns.
+    /// All cells, in the order in which they run: the systems take turns.
     fn cells(&self) -> Vec<Cell>;
 
-    /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning, and whenever it
-    /// has measured all cells that it knows. More records may add cells, and take none away.
+    /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning,
+    /// and each time it has measured all cells that it knows. More records may add cells, but never remove any.
     fn further_cells(&self, _records: &[Record]) -> Vec<Cell> {
         Vec::new()
     }
 
-    /// How what a cell is measured on is set up.
+    /// The setup for a cell.
     fn setup(&self, cell: &Cell) -> G::Setup;
 
-    /// Settings of a cell's servers that are no arguments; none unless the experiment has some.
+    /// Changes settings of a cell's servers that are no arguments; by default none.
     fn configure(&self, _cell: &Cell, _settings: &mut Settings) {}
 
-    /// The data directory that a cell's servers, of this kind, start with: empty unless the experiment prepares one.
+    /// The data directory with which a cell's servers of this kind start; by default an empty database.
     fn template(&self, _cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
         Ok(empty_template(server)?)
     }
 
-    /// How long a cell takes without the start of what it is measured on, roughly, in seconds.
+    /// Roughly the seconds that a cell takes, without the start of its system.
     fn estimate_seconds(&self, cell: &Cell) -> f64;
 
-    /// Memory and disk that one cell needs, in MiB.
+    /// The memory and the disk that one cell needs, in MiB.
     fn needs_mib(&self) -> (u64, u64);
 
-    /// Measures a cell and checks that all nodes hold the same. What `measured` holds is kept when this fails.
+    /// Measures a cell, and checks that all nodes hold the same rows. If this fails, the content of `measured` is kept.
     fn measure(
         &self,
         cell: &Cell,
@@ -81,31 +81,31 @@ pub trait Experiment<G: Ground = Servers> {
         measured: &mut Measured,
     ) -> Result<(), LabError>;
 
-    /// Whether no further cell would fare better after this error, so that the run ends. Otherwise the cell is marked, and
-    /// the others are measured.
+    /// Whether this error would repeat in all further cells, so that the run ends. Otherwise only this cell is marked,
+    /// and the others are measured.
     fn ends_run(&self, error: &LabError) -> bool {
         !error.concerns_one_cell()
     }
 
-    /// The figure of a cell that progress shows.
+    /// The figure that progress shows for a cell.
     fn headline(&self, cell: &Cell) -> &'static str;
 
-    /// The report's plots.
+    /// The charts of the report.
     fn charts(&self, records: &[Record]) -> Vec<Chart>;
 
-    /// Plots of other kinds, as SVG elements, after the charts.
+    /// Plots of other kinds, as SVG elements; they come after the charts.
     fn drawings(&self, _records: &[Record]) -> Vec<String> {
         Vec::new()
     }
 
-    /// The report's tables.
+    /// The tables of the report.
     fn tables(&self, records: &[Record]) -> Vec<Table>;
 
-    /// Whose claims are judged.
+    /// The author of the claims.
     fn claimant(&self) -> &'static str {
         "the article"
     }
 
-    /// The claims, judged by the raw data.
+    /// The claims, with verdicts from the raw data.
     fn claims(&self, records: &[Record]) -> Vec<Claim>;
 }

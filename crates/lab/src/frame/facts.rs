@@ -1,14 +1,14 @@
-//! What the report says of machine and programs.
+//! Facts for the report about this machine and the programs on it.
 
 use std::fs;
 use std::process::Command;
 
 use trireme_testbed::{Node, packages};
 
-/// The commit that this program was built from.
+/// The commit from which this program was built.
 pub const COMMIT: &str = env!("TRIREME_COMMIT");
 
-/// Facts of this machine, by name.
+/// The facts about this machine, by name.
 pub fn machine() -> Vec<(String, String)> {
     let cpus = std::thread::available_parallelism().map_or(0, |n| n.get());
     let server = packages::mariadbd().ok().map(|path| {
@@ -30,14 +30,14 @@ pub fn machine() -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// Memory that servers can still take, in MiB.
+/// The memory that servers can still take, in MiB.
 pub fn free_memory_mib() -> u64 {
     let text = field("/proc/meminfo", "MemAvailable");
     let kib = text.split_whitespace().next();
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// What a running server says of its versions.
+/// The versions that a running server reports.
 pub fn versions(node: &Node) -> String {
     let Ok(mut sql) = node.sql() else {
         return String::new();
@@ -61,7 +61,7 @@ fn read(path: &str) -> String {
         .to_string()
 }
 
-/// The value of the first line `name: value` of a file of the kernel.
+/// The value in the first line `name: value` of a kernel's file.
 fn field(path: &str, name: &str) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));

@@ -5,9 +5,9 @@ use super::compare::{Side, pairs};
 use super::record::{Cell, Record};
 use crate::stats::{geometric_mean, mean_interval};
 
-/// Whether `figure` (more is better) of `system` lies above that of `other` at every level of `factor`, among the cells that
-/// `chosen` picks. A level counts as faster or slower when the 95 % interval of the paired ratios leaves 1 out; with one
-/// repetition, by the ratio alone.
+/// Judges whether `figure` (more is better) of `system` is above that of `other` at every level of `factor`, among the
+/// cells that `chosen` picks. A level counts as faster or slower if the 95 % interval of the paired ratios excludes 1;
+/// with one repetition, the ratio alone decides.
 pub fn faster_everywhere(
     records: &[Record],
     (system, other): (&str, &str),
@@ -50,7 +50,7 @@ pub fn faster_everywhere(
         [] => State::NotMeasured,
         all if all.contains(&State::Fails) => State::Fails,
         all if all.contains(&State::Open) => State::Open,
-        // A level without data leaves "every" unanswered.
+        // If a level has no data, the claim about every level stays open.
         all if all.len() < levels.len() => State::Open,
         _ => State::Holds,
     };
@@ -71,7 +71,7 @@ pub fn faster_everywhere(
     Verdict { state, evidence }
 }
 
-/// The ratios of two systems' figures in the repetitions that both have.
+/// The ratios of two systems' figures, in the repetitions that both have.
 pub fn paired_ratios(
     records: &[Record],
     (system, other): (&str, &str),

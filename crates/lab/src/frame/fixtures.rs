@@ -1,17 +1,17 @@
-//! What the tests of several experiments share.
+//! Helpers for the tests of several experiments.
 
 use clap::{ArgMatches, Args, Command};
 
 use super::record::{Cell, Measured, Record};
 
-/// The choices that these arguments of a command make.
+/// Parses these arguments of a command.
 pub fn parse<A: Args>(arguments: &[&str]) -> Result<A, clap::Error> {
     let command = A::augment_args(Command::new("x"));
     let matches: ArgMatches = command.try_get_matches_from(["x"].iter().chain(arguments))?;
     A::from_arg_matches(&matches)
 }
 
-/// The cell of a system at a point.
+/// Makes the cell of a system at a point.
 pub fn cell<L: ToString>(
     system: &str,
     factors: impl IntoIterator<Item = (&'static str, L)>,
@@ -27,7 +27,7 @@ pub fn cell<L: ToString>(
     }
 }
 
-/// A complete record with these figures, and without seconds.
+/// Makes a complete record with these figures, and without seconds.
 pub fn record<N: Into<String>>(cell: Cell, figures: impl IntoIterator<Item = (N, f64)>) -> Record {
     let figures = figures.into_iter();
     Record {

@@ -1,4 +1,4 @@
-//! What the cells of an experiment are measured on.
+//! The ground of an experiment: the systems on which its cells are measured.
 
 use std::path::Path;
 
@@ -8,29 +8,31 @@ use super::options::FrameOptions;
 use super::record::{Cell, Measured};
 use super::report::Absent;
 
-/// What the cells of an experiment are measured on: finds, starts and ends the systems. [`super::Servers`] is the usual one.
+/// Finds, starts and ends the systems on which the cells of an experiment are measured. [`super::Servers`] is the usual
+/// ground.
 pub trait Ground: Sized {
-    /// How a system is set up. Cells in a row with the same system and setup share what runs.
+    /// The setup of a system. Consecutive cells with the same system and setup share the running system.
     type Setup: Clone + PartialEq;
 
-    /// A system that runs. Dropping it ends it.
+    /// A running system. Dropping it ends it.
     type Running<'a>
     where
         Self: 'a;
 
-    /// What an experiment gets of it to measure.
+    /// The view of a running system that an experiment measures.
     type System<'a>;
 
-    /// The systems that were asked for, to be run below `dir`, and those that nobody can set up here. One that only has to be
-    /// installed is an error, which names the remedy.
+    /// Finds the chosen systems, which will run below `dir`, and the systems that cannot be set up here. A system that
+    /// only lacks an installation is an error with the remedy.
     fn find(options: &FrameOptions, dir: &Path) -> Result<(Self, Vec<Absent>), LabError>;
 
-    /// What the user's choices make of this machine, for the report. Fails, with the remedy, if it cannot be done.
+    /// Facts for the report: the effect of the user's choices on this machine. Fails, with the remedy, if a choice is
+    /// impossible.
     fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
         Ok(Vec::new())
     }
 
-    /// Starts the system of a cell afresh.
+    /// Starts the system of a cell from scratch.
     fn start<'a>(
         &'a self,
         experiment: &dyn Experiment<Self>,
@@ -38,7 +40,7 @@ pub trait Ground: Sized {
         setup: &Self::Setup,
     ) -> Result<Self::Running<'a>, LabError>;
 
-    /// Lets the experiment measure a cell on what runs.
+    /// Lets the experiment measure a cell on the running system.
     fn measure(
         running: &mut Self::Running<'_>,
         experiment: &dyn Experiment<Self>,
@@ -46,19 +48,19 @@ pub trait Ground: Sized {
         measured: &mut Measured,
     ) -> Result<(), LabError>;
 
-    /// Ends it and removes its data.
+    /// Ends the system and removes its data.
     fn end(running: Self::Running<'_>) -> Result<(), LabError>;
 
-    /// Under which name the settings of a system are noted.
+    /// The name under which the settings of a system are noted.
     fn settings_name(cell: &Cell, setup: &Self::Setup) -> String;
 
-    /// What there is to say of a system that runs.
+    /// Describes a running system.
     fn describe(&self, setup: &Self::Setup, running: &Self::Running<'_>) -> Description;
 }
 
-/// What there is to say of a system.
+/// The description of a running system.
 pub struct Description {
-    /// Its versions, how it is set up: a line of the output.
+    /// Its versions and setup in one line, for the output.
     pub line: String,
     /// The same with all settings, for the report.
     pub text: String,

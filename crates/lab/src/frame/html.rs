@@ -2,7 +2,7 @@
 
 use super::experiment::Table;
 
-/// Text in which nothing is markup.
+/// Escapes a text, so that no part of it is markup.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -17,7 +17,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A table; cells are text. `class` gives a cell's class by row and column.
+/// A table whose cells are text. `class` gives the class of a cell, by row and column.
 pub fn table(table: &Table, class: impl Fn(usize, usize) -> &'static str) -> String {
     let mut out = String::from("<table><thead><tr>");
     for name in &table.header {

@@ -1,10 +1,10 @@
-//! The logs of a cell that failed, kept beside the directory of its servers.
+//! Keeps the logs of a failed cell beside the directory of its servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Copies the `error.log` of each node below `dir` to `dir.failed/NODE.log`, where those of the failure before are removed.
-/// Returns the directory of the copies; `None` if there are no logs. A log that cannot be copied is left out.
+/// Copies the `error.log` of each node below `dir` to `dir.failed/NODE.log`, and removes the logs of the last failure
+/// there. Returns the directory of the copies; None if there are no logs. A log that cannot be copied is left out.
 pub fn keep(dir: &Path) -> Option<PathBuf> {
     let nodes = fs::read_dir(dir).ok()?.flatten();
     let logs: Vec<(PathBuf, String)> = nodes

@@ -1,10 +1,10 @@
-//! The report as a page of documentation: its tables and verdicts in Markdown, without the plots.
+//! Writes the report as a page of documentation: its tables and verdicts in Markdown, without the plots.
 
 use super::experiment::Table;
 use super::ground::Ground;
 use super::report::Report;
 
-/// The report for documentation.
+/// The report in Markdown.
 pub fn markdown<G: Ground>(report: &Report<G>) -> String {
     let (experiment, records) = (report.experiment, report.records());
     let mut out = format!("# {}\n\n", escape(&experiment.title()));
@@ -28,7 +28,7 @@ fn section(table: &Table) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    // Figures stand to the right of their names.
+    // The first column has names, the others have figures, aligned to the right.
     let rule: Vec<&str> = (0..table.header.len())
         .map(|column| if column == 0 { "---" } else { "---:" })
         .collect();
@@ -41,7 +41,7 @@ fn section(table: &Table) -> String {
     out + "\n"
 }
 
-/// Text on one line in which nothing is markup.
+/// Puts a text on one line, and escapes it so that no part of it is markup.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

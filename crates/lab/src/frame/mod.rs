@@ -1,9 +1,9 @@
-//! The frame of an experiment: what every one of them needs, and none should write again.
+//! The frame: everything that all experiments need.
 //!
-//! An [`Experiment`] names its cells (a system at a point, once per repetition) in the order in which they shall run, and
-//! measures one at a time. The frame starts and ends the systems ([`Servers`], or another [`Ground`]), tells the time left,
-//! keeps each cell's raw data as soon as it is there, goes on where an earlier run ended, and writes CSV, JSON and one HTML
-//! report.
+//! An [`Experiment`] names its cells (a system at a point, once per repetition) in the order in which they run, and
+//! measures one at a time. The frame starts and ends the systems ([`Servers`], or another [`Ground`]) and shows the
+//! time left. It stores each cell's raw data at once, continues where an earlier run ended, and writes CSV, JSON and
+//! one HTML report.
 
 mod chart;
 mod claims;

@@ -1,5 +1,5 @@
-//! The directory of results: the run's choices, one line of raw data per cell as soon as it is there, and at the end CSV
-//! and JSON of all.
+//! The directory of results. It has the run's choices, one line of raw data per cell as soon as the cell is measured,
+//! and at the end all data as CSV and JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use serde::de::DeserializeOwned;
 use super::error::LabError;
 use super::record::{Cell, Record};
 
-/// The choices of the run.
+/// The file of the run's choices.
 const PLAN: &str = "plan.json";
 
-/// One record per line, in order of time.
+/// The file of the records, one per line, in order of time.
 const RECORDS: &str = "records.jsonl";
 
-/// Versions and configuration of each system.
+/// The file of the systems' versions and configurations.
 const SETTINGS: &str = "settings.json";
 
-/// The results of a run.
+/// The results of a run, in memory and in their directory.
 pub struct Notebook {
     dir: PathBuf,
     records: Vec<Record>,
@@ -29,7 +29,7 @@ pub struct Notebook {
 }
 
 impl Notebook {
-    /// A new directory, which holds the run's choices.
+    /// Makes a new directory with the run's choices.
     pub fn create(dir: &Path, experiment: &str, plan: &impl Serialize) -> Result<Self, LabError> {
         if dir.join(PLAN).exists() {
             return Err(LabError::Exists(dir.to_path_buf()));
@@ -44,7 +44,7 @@ impl Notebook {
         Ok(notebook)
     }
 
-    /// The choices of the run in `dir`.
+    /// Reads the choices of the run in `dir`.
     pub fn plan<P: DeserializeOwned>(dir: &Path, experiment: &str) -> Result<P, LabError> {
         let no_run = |reason: String| LabError::NoRun {
             dir: dir.to_path_buf(),
@@ -58,11 +58,11 @@ impl Notebook {
         }
     }
 
-    /// Goes on with the run in `dir`.
+    /// Opens the run in `dir`, to continue it.
     pub fn open(dir: &Path) -> Result<Self, LabError> {
         let path = dir.join(RECORDS);
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // A line that was cut off while it was written is measured again.
+        // A line that was cut off while it was written is skipped, so its cell is measured again.
         let records = text.lines().filter_map(|l| serde_json::from_str(l).ok());
         let settings = fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
         Ok(Self {
@@ -72,39 +72,39 @@ impl Notebook {
         })
     }
 
-    /// Where it lies.
+    /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// All that was measured.
+    /// All records.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Whether a cell has been measured to its end.
+    /// Whether a cell has a complete record.
     pub fn has(&self, cell: &Cell) -> bool {
         self.records.iter().any(|r| r.complete && r.cell == *cell)
     }
 
-    /// Versions and configuration by system and setup.
+    /// The versions and configurations, by system and setup.
     pub fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings
     }
 
-    /// Notes how a system is set up.
+    /// Stores the setup of a system.
     pub fn note_settings(&mut self, name: String, text: String) -> Result<(), LabError> {
         self.settings.insert(name, text);
         self.write_json(SETTINGS, &self.settings)
     }
 
-    /// Keeps a record, on disk before this returns.
+    /// Stores a record; the record is on disk when this returns.
     pub fn keep(&mut self, record: Record) -> Result<(), LabError> {
         let path = self.dir.join(RECORDS);
         let line = serde_json::to_string(&record).map_err(|e| LabError::io(&path)(e.into()))?;
         let file = File::options().create(true).append(true).open(&path);
         let written = file.and_then(|mut file| {
-            // In front, since an earlier line may have been cut off.
+            // The separator comes first, because an earlier line may have been cut off.
             let separator = if self.records.is_empty() { "" } else { "\n" };
             write!(file, "{separator}{line}")?;
             file.sync_data()

@@ -1,4 +1,4 @@
-//! What the user chooses about any experiment.
+//! The choices that every experiment offers to the user.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::error::LabError;
 use super::shares::Shares;
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Minutes: shows that it works, measures little.
+    /// Minutes: shows that the experiment works, but measures little.
     Quick,
     /// Hours: scaled to this machine, three repetitions.
     Box,
@@ -20,30 +20,30 @@ pub enum Preset {
     Article,
 }
 
-/// What the user chooses about any experiment.
+/// The choices that every experiment offers to the user.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct FrameOptions {
-    /// What to compare [default: the experiment's]; NAME=PROVIDER_PATH is one under that wsrep provider.
+    /// The systems to compare [default: the experiment's]; NAME=PROVIDER_PATH is one under that wsrep provider.
     #[arg(long, value_delimiter = ',')]
     pub systems: Vec<String>,
-    /// Whether the user has chosen no systems: then one that is not installed is a row of the report, not an error.
+    /// Whether the user named no systems: then a system that is not installed is a row of the report, not an error.
     #[arg(skip)]
     #[serde(default)]
     pub systems_by_default: bool,
     /// A pass of minutes over everything; the same as --preset quick.
     #[arg(long, conflicts_with = "preset")]
     pub quick: bool,
-    /// How much is measured.
+    /// The size of the measurement.
     #[arg(long, value_enum, default_value = "box")]
     pub preset: Preset,
     /// Measurements of each system at each point [default: the preset's].
     #[arg(long, alias = "pairs", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
-    /// Processors for each node, in a control group of its own; the clients have what is left (needs root) [default: no
+    /// Processors for each node, in a control group of its own; the clients have the rest (needs root) [default: no
     /// limit].
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub cpu_per_node: Option<f64>,
-    /// Where results go [default: trireme-bench-EXPERIMENT-DATE].
+    /// The directory of the results [default: trireme-bench-EXPERIMENT-DATE].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Go on with the run in this directory, with its own choices.
@@ -60,7 +60,7 @@ pub struct FrameOptions {
 }
 
 impl FrameOptions {
-    /// The preset that was chosen.
+    /// The preset in force.
     pub fn preset(&self) -> Preset {
         if self.quick {
             Preset::Quick
@@ -69,13 +69,13 @@ impl FrameOptions {
         }
     }
 
-    /// Measurements of each system at each point.
+    /// The measurements of each system at each point.
     pub fn repetitions(&self) -> u32 {
         let preset = if self.preset() == Preset::Quick { 1 } else { 3 };
         self.repetitions.unwrap_or(preset)
     }
 
-    /// Fails, with the remedy, if `nodes` nodes with their share of the processors leave too little to the clients.
+    /// Fails, with the remedy, if `nodes` nodes with their shares of the processors leave too little to the clients.
     pub fn check_nodes(&self, nodes: usize) -> Result<(), LabError> {
         match self.cpu_per_node {
             Some(per_node) => Shares::new(per_node).of_clients(nodes).map(|_| ()),
@@ -83,7 +83,7 @@ impl FrameOptions {
         }
     }
 
-    /// Fills in the systems of the article where the user chose none.
+    /// Fills in the article's systems if the user chose none.
     pub fn default_systems(&mut self, systems: &[&str]) {
         if self.systems.is_empty() {
             self.systems_by_default = true;
@@ -92,7 +92,7 @@ impl FrameOptions {
     }
 }
 
-/// A share of the processors: the kernel gives no less than 1 ms of a period of 5.
+/// Parses a share of the processors. The kernel gives at least 1 ms of a period of 5 ms.
 fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if (0.2..=64.0).contains(&share) => Ok(share),

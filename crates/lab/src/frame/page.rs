@@ -1,4 +1,4 @@
-//! The report: one HTML file that needs no network.
+//! Writes the report as one HTML file that needs no network.
 
 use super::claims::{Claim, State};
 use super::ground::Ground;
@@ -15,11 +15,11 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(470px,1fr));gap:8px}.charts svg{width:100%;height:auto;border:1px solid #eee}\
 .warn{background:#fbf0d0;border:1px solid #e0c060;padding:.6em 1em}pre{background:#f7f7f7;padding:.8em;overflow:auto;font-size:12px}";
 
-/// Files of raw data beside the report.
+/// Names the files of raw data beside the report.
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
                      (both), records.jsonl (in order of time), report.md (the tables and verdicts, for documentation).";
 
-/// The report for a browser.
+/// The report in HTML.
 pub fn page<G: Ground>(report: &Report<G>) -> String {
     let (experiment, records) = (report.experiment, report.records());
     let title = escape(&experiment.title());
@@ -64,12 +64,12 @@ pub fn page<G: Ground>(report: &Report<G>) -> String {
     out + &claims(report) + "</body></html>\n"
 }
 
-/// Figures stand to the right of their names.
+/// The class of a cell: all columns but the first have figures, aligned to the right.
 fn of_figures(_row: usize, column: usize) -> &'static str {
     if column == 0 { "" } else { "n" }
 }
 
-/// Each cell's shares of the processors, folded away, if there were any.
+/// The shares of the processors in each cell, folded away; empty if there were none.
 fn cpu_shares(records: &[Record]) -> String {
     let Some(t) = shares::table(records) else {
         return String::new();
@@ -83,7 +83,7 @@ fn cpu_shares(records: &[Record]) -> String {
     )
 }
 
-/// The verdicts, coloured.
+/// The table of verdicts, coloured.
 fn claims<G: Ground>(report: &Report<G>) -> String {
     let all = report.experiment.claims(report.records());
     let t = report.claims_table(&all);

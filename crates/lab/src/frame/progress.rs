@@ -1,4 +1,4 @@
-//! The time that is left.
+//! Estimates the time that is left in a run.
 
 use std::time::Instant;
 
@@ -6,10 +6,10 @@ use super::experiment::Experiment;
 use super::ground::Ground;
 use super::record::Cell;
 
-/// Time for the system of a cell to start, until it is known: a guess.
+/// The assumed time for the start of a cell's system, in seconds: a guess.
 const START_SECONDS: f64 = 8.0;
 
-/// What is done and what is left, by the experiment's estimates corrected by the time that cells have taken.
+/// The work done and left, in the experiment's estimates; the real times of the cells correct them.
 pub struct Progress<'a, G: Ground> {
     experiment: &'a dyn Experiment<G>,
     left: f64,
@@ -18,7 +18,7 @@ pub struct Progress<'a, G: Ground> {
 }
 
 impl<'a, G: Ground> Progress<'a, G> {
-    /// Nothing is done yet of these cells.
+    /// Begins with all these cells left.
     pub fn new<'c>(
         experiment: &'a dyn Experiment<G>,
         cells: impl Iterator<Item = &'c Cell>,
@@ -37,14 +37,14 @@ impl<'a, G: Ground> Progress<'a, G> {
         self.experiment.estimate_seconds(cell) + START_SECONDS
     }
 
-    /// A cell is done.
+    /// Counts a cell as done.
     pub fn done(&mut self, cell: &Cell) {
         let estimate = self.estimate(cell);
         self.done += estimate;
         self.left -= estimate;
     }
 
-    /// The time for the others, as text.
+    /// The time for the remaining cells, as text.
     pub fn left(&self) -> String {
         let per_second = self.began.elapsed().as_secs_f64() / self.done.max(1.0);
         let seconds = (self.left * per_second).max(0.0) as u64;

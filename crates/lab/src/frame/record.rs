@@ -1,28 +1,28 @@
-//! What is measured: cells, and the record that each leaves.
+//! The data of a run: cells, and the record of each measured cell.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One measurement to make: a system at a point, for the nth time.
+/// One measurement to make: a system at a point, in one repetition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The system's name.
     pub system: String,
     /// The point: the experiment's factors and their levels.
     pub factors: BTreeMap<String, String>,
-    /// Which repetition, from 1.
+    /// The number of the repetition, from 1.
     pub repetition: u32,
 }
 
 impl Cell {
-    /// The level of a factor; empty for one that the experiment does not have.
+    /// The level of a factor; empty if the experiment does not have the factor.
     pub fn level(&self, factor: &str) -> &str {
         self.factors.get(factor).map_or("", String::as_str)
     }
 
-    /// The level of a factor that is a number; 0 for one that is none.
+    /// The level of a factor as a number; 0 if it is no number.
     pub fn number(&self, factor: &str) -> u64 {
         self.level(factor).parse().unwrap_or(0)
     }
@@ -37,33 +37,33 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What a measurement gives; filled while it runs, so that one that breaks off leaves what it had.
+/// The result of a measurement. It is filled during the measurement, so that one that breaks off leaves its data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Figures by name; each name ends with its unit.
     pub figures: BTreeMap<String, f64>,
-    /// Commits in each second.
+    /// The commits in each second.
     pub per_second: Vec<u64>,
 }
 
 /// The raw data of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Which one.
+    /// The cell.
     pub cell: Cell,
-    /// Whether the measurement went to its end and its checks passed. Others are kept, and counted nowhere.
+    /// Whether the measurement reached its end and its checks passed. Other records are kept, but not counted.
     pub complete: bool,
-    /// Why it is not complete.
+    /// The reason why the record is not complete.
     pub note: String,
-    /// When it ended, UTC.
+    /// The end of the measurement, UTC.
     pub date: String,
-    /// The commit that the program was built from.
+    /// The commit from which the program was built.
     pub commit: String,
-    /// What was measured.
+    /// The result.
     pub measured: Measured,
 }
 
-/// A figure of the complete records of `system` that `chosen` picks, in order of repetition.
+/// The values of a figure in the complete records of `system` that `chosen` picks, in order of repetition.
 pub fn values(
     records: &[Record],
     system: &str,

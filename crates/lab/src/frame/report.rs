@@ -1,4 +1,4 @@
-//! What a run has to report, as texts and tables: both kinds of page show the same.
+//! The texts and tables of a run's report. Both kinds of page render them, so that they show the same.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use super::ground::Ground;
 use super::notebook::Notebook;
 use super::record::Record;
 
-/// A system that cannot be set up on this machine as it is.
+/// A system that cannot be set up on this machine.
 pub struct Absent {
     /// Its name.
     pub system: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a run has to report.
+/// The content of a report.
 pub struct Report<'a, G: Ground> {
     /// The experiment.
     pub experiment: &'a dyn Experiment<G>,
-    /// Its data.
+    /// The results.
     pub notebook: &'a Notebook,
-    /// The machine and the programs.
+    /// The facts about the machine and the programs.
     pub facts: &'a [(String, String)],
-    /// Systems that are not here.
+    /// The systems that are not available.
     pub absent: &'a [Absent],
     /// The number of cells of the whole run.
     pub planned: usize,
@@ -51,7 +51,7 @@ impl<G: Ground> Report<'_, G> {
         }
     }
 
-    /// A row for each system that is not here; none if all are.
+    /// A table of the systems that are not available; None if all are.
     pub fn absent_table(&self) -> Option<Table> {
         let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
         let rows: Vec<Vec<String>> = self.absent.iter().map(row).collect();
@@ -72,7 +72,7 @@ impl<G: Ground> Report<'_, G> {
         }
     }
 
-    /// What a reader must know before the figures: data of several builds, and cells that are missing or not counted.
+    /// The warnings before the figures: data of several builds, and cells that are missing or not counted.
     pub fn warnings(&self) -> Vec<String> {
         let records = self.records();
         let complete = records.iter().filter(|r| r.complete);
@@ -99,7 +99,7 @@ impl<G: Ground> Report<'_, G> {
         all
     }
 
-    /// When, and from which commits, the cells were measured.
+    /// The dates and commits of the measurements.
     pub fn provenance(&self) -> String {
         let records = self.records();
         let dates = || records.iter().map(|r| r.date.as_str());

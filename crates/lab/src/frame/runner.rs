@@ -1,4 +1,4 @@
-//! Runs an experiment's cells one by one, and reports on what there is, however the run ends.
+//! Runs an experiment's cells one by one, and reports on the measured ones, however the run ends.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,8 +28,8 @@ use super::record::{Cell, Measured, Record};
 use super::report::{Absent, Report};
 use crate::work_dir::work_dir;
 
-/// The choices that a run of `experiment` has: the user's, or with --resume those of the run that goes on. `frame` finds the part
-/// that any experiment has, and `systems` are measured where the user chose none.
+/// The choices of a run of `experiment`: the user's, or with --resume those of the continued run. `frame` returns the
+/// part that every experiment has. If the user chose no systems, `systems` are measured.
 pub fn choices<P: Clone + DeserializeOwned>(
     chosen: &P,
     experiment: &str,
@@ -49,7 +49,7 @@ pub fn choices<P: Clone + DeserializeOwned>(
     Ok(plan)
 }
 
-/// Runs all cells that have not been measured yet, and writes the report. `plan` is what a later `--resume` needs to know.
+/// Runs all cells that are not measured yet, and writes the report. `plan`: the choices that a later `--resume` reads.
 pub fn run<G: Ground>(
     experiment: &dyn Experiment<G>,
     options: &FrameOptions,
@@ -110,7 +110,7 @@ pub fn run<G: Ground>(
     }
 }
 
-/// The cells that are known by now, but those of systems that are not to be had.
+/// The cells that are known by now, without the cells of absent systems.
 fn known_cells<G: Ground>(
     experiment: &dyn Experiment<G>,
     absent: &[Absent],
@@ -122,7 +122,7 @@ fn known_cells<G: Ground>(
     cells
 }
 
-/// Where results go when nothing is said.
+/// The default directory of the results.
 fn default_out<G: Ground>(experiment: &dyn Experiment<G>) -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     format!(
@@ -133,7 +133,7 @@ fn default_out<G: Ground>(experiment: &dyn Experiment<G>) -> PathBuf {
     .into()
 }
 
-/// A system that runs, and what it was started for.
+/// A running system, with the system and setup for which it was started.
 struct Running<'a, G: Ground + 'a> {
     running: G::Running<'a>,
     system: String,
@@ -145,9 +145,9 @@ struct Runner<'a, G: Ground> {
     ground: &'a G,
     facts: Vec<(String, String)>,
     running: Option<Running<'a, G>>,
-    /// Cells that this run has measured, or tried to: a cell that failed is tried again by a later run only.
+    /// The cells that this run has tried. Only a later run tries a failed cell again.
     tried: BTreeSet<Cell>,
-    /// Cells that failed, after which the run went on.
+    /// The number of failed cells after which the run continued.
     failed: usize,
     stop_at: Option<Instant>,
     dir: PathBuf,
@@ -182,7 +182,7 @@ impl<'a, G: Ground> Runner<'a, G> {
         })
     }
 
-    /// Runs all cells, those included that follow from the records of others.
+    /// Runs all cells, including those that follow from the records of others.
     fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
         loop {
             let cells = known_cells(self.experiment, absent, notebook);
@@ -200,12 +200,12 @@ impl<'a, G: Ground> Runner<'a, G> {
         }
     }
 
-    /// Whether this run has a cell to measure.
+    /// Whether this run still has to measure the cell.
     fn is_open(&self, cell: &Cell, notebook: &Notebook) -> bool {
         !notebook.has(cell) && !self.tried.contains(cell)
     }
 
-    /// Runs the cells that are open; false if the minutes are over before.
+    /// Runs the open cells; returns false if the time is over before the end.
     fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
         let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
         let mut progress = Progress::new(self.experiment, open);
@@ -238,16 +238,17 @@ impl<'a, G: Ground> Runner<'a, G> {
         Ok(true)
     }
 
-    /// Removes what a cell that failed has left: it is of no use to the next one. The logs are kept; returns where.
+    /// Removes the remains of a failed cell, which are useless for the next one. Keeps the logs, and returns their
+    /// place.
     fn clear_up(&mut self) -> Result<String, LabError> {
-        // Dropping it ends it.
+        // The drop ends the system.
         drop(self.running.take());
         let kept = logs::keep(&self.dir);
         Cluster::clear(&self.dir)?;
         Ok(kept.map_or(String::new(), |kept| format!("; logs: {}", kept.display())))
     }
 
-    /// Measures a cell; what there is of it is kept. Returns its headline.
+    /// Measures a cell and stores its data, even if they are incomplete. Returns its headline.
     fn run_cell(&mut self, cell: &Cell, notebook: &mut Notebook) -> Result<String, LabError> {
         let setup = self.experiment.setup(cell);
         let mut measured = Measured::default();
@@ -257,7 +258,7 @@ impl<'a, G: Ground> Runner<'a, G> {
                     let running = &mut system.running;
                     G::measure(running, self.experiment, cell, &mut measured)
                 }
-                // `prepare` has succeeded, so there is one.
+                // This does not happen: `prepare` has succeeded, so a system is running.
                 None => Err(LabError::Client),
             }
         });
@@ -279,7 +280,7 @@ impl<'a, G: Ground> Runner<'a, G> {
         interrupt::check().is_err() || self.experiment.ends_run(error)
     }
 
-    /// Has the system of a cell running.
+    /// Makes sure that the system of a cell is running.
     fn prepare(
         &mut self,
         cell: &Cell,
@@ -309,24 +310,24 @@ impl<'a, G: Ground> Runner<'a, G> {
         Ok(())
     }
 
-    /// Ends what runs and removes its data; after a failure the logs stay, and this says where.
+    /// Ends the running system and removes its data. After a failure the logs stay, and their place is returned.
     fn end(&mut self, failed: bool) -> String {
-        // Dropping it ends it.
+        // The drop ends the system.
         drop(self.running.take());
         if failed && self.dir.exists() {
             return format!("; logs: {}/node*/error.log", self.dir.display());
         }
-        // What cannot be cleared now is cleared by the next run.
+        // If this fails, the next run clears the directory.
         let _ = Cluster::clear(&self.dir);
         String::new()
     }
 }
 
-/// Only one measurement at a time on this machine.
+/// Takes the lock that allows only one measurement at a time on this machine.
 fn lock() -> Result<File, LabError> {
     make_private_dir(&work_dir())?;
     let path = lock_path();
-    // Another user's file in a directory of all is opened to read only (fs.protected_regular).
+    // Another user's file in a shared directory can only be opened for reading (fs.protected_regular).
     let file = File::open(&path).or_else(|_| File::create(&path));
     let file = file.map_err(LabError::io(&path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -336,7 +337,7 @@ fn lock() -> Result<File, LabError> {
     }
 }
 
-/// Where all users of this machine may have a file, if there is such a place.
+/// The path of the lock: in a directory that all users share, if there is one.
 fn lock_path() -> PathBuf {
     let shared = Path::new("/run/lock");
     let dir = if shared.is_dir() {
@@ -347,7 +348,7 @@ fn lock_path() -> PathBuf {
     dir.join("trireme-lab.lock")
 }
 
-/// Fails before anything starts if memory or disk will not do.
+/// Fails before any start if memory or disk is too small.
 fn enough<G: Ground>(experiment: &dyn Experiment<G>) -> Result<(), LabError> {
     let (memory, disk) = experiment.needs_mib();
     let too_little = |what: String, needed_mib, free_mib, remedy| LabError::TooLittle {

@@ -1,4 +1,4 @@
-//! The usual ground: database servers of the systems that the testbed knows.
+//! The usual ground: database servers of the testbed's systems.
 
 use std::path::{Path, PathBuf};
 
@@ -15,29 +15,29 @@ use super::record::{Cell, Measured};
 use super::report::Absent;
 use super::shares::{InForce, Shares};
 
-/// How the servers of a cell are set up. Cells in a row with the same system and setup share running servers.
+/// The setup of a cell's servers. Consecutive cells with the same system and setup share running servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
-    /// Nodes wanted; a system without replication has one.
+    /// The wanted number of nodes; a system without replication has one.
     pub nodes: usize,
-    /// When a commit is on stable storage.
+    /// The moment when a commit is on stable storage.
     pub durability: Durability,
     /// Further arguments of each server.
     pub arguments: Vec<String>,
-    /// Differs between cells that must not share servers.
+    /// A number that differs between cells that must not share servers.
     pub generation: u32,
 }
 
-/// Database servers, each with a share of the processors if one was asked for.
+/// Database servers, each with a share of the processors if the user wants one.
 pub struct Servers {
     systems: Vec<Box<dyn System>>,
     shares: Option<Shares>,
     dir: PathBuf,
 }
 
-/// Servers that run, and their shares of the processors.
+/// Running servers, and their shares of the processors.
 pub struct RunningServers<'a> {
-    // Lifted before the servers end.
+    // The first field, so that the shares are lifted before the servers end.
     in_force: Option<InForce>,
     deployed: Deployed<'a>,
 }
@@ -56,22 +56,22 @@ impl Servers {
     }
 }
 
-/// The systems of a run.
+/// The systems of a run, found and absent.
 pub struct Found<S> {
-    /// Those at hand.
+    /// The available systems.
     pub systems: Vec<S>,
-    /// Those that are not here.
+    /// The systems that are not available.
     pub absent: Vec<Absent>,
 }
 
-/// The systems of the options, and those that are not here. One that the user asked for and that only has to be installed is
-/// an error, which names the remedy.
+/// Finds the systems of the options. A system that the user named and that only lacks an installation is an error with
+/// the remedy.
 pub fn find_systems(options: &FrameOptions) -> Result<Found<Box<dyn System>>, LabError> {
     let provider = options.provider.as_deref();
     sort_out(options, |name| Ok(systems::find(name, provider)?))
 }
 
-/// The systems of the options as `find` gives them, like [`find_systems`]. Only a [`LabError::System`] makes a system absent.
+/// Like [`find_systems`], with systems that `find` makes. Only a [`LabError::System`] makes a system absent.
 pub fn sort_out<S>(
     options: &FrameOptions,
     find: impl Fn(&str) -> Result<S, LabError>,
@@ -142,7 +142,7 @@ impl Ground for Servers {
         Ok(RunningServers { in_force, deployed })
     }
 
-    /// Notes, too, how often the groups of processes had to wait meanwhile.
+    /// Also notes how often the groups of processes had to wait during the measurement.
     fn measure(
         running: &mut RunningServers<'_>,
         experiment: &dyn Experiment,

@@ -1,7 +1,8 @@
-//! Equal small machines on one box: each node has the same share of the processors, the clients have what is left.
+//! Makes equal small machines of one box: each node has the same share of the processors, and the clients have the
+//! rest.
 //!
-//! The shares are in force from the moment at which the servers of a cell run, and so hold for warm-up, measurement and
-//! checks alike. What each group had to wait goes into the cell's figures.
+//! The shares apply as soon as the servers of a cell run: to warm-up, measurement and checks alike. Each group's waits
+//! go into the cell's figures.
 
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ use super::error::LabError;
 use super::experiment::Table;
 use super::record::{Measured, Record};
 
-/// The length of a period: a node that has used its share up waits no longer than this.
+/// The length of a period, and so the longest wait of a node that has used up its share.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// With less, the clients would set the pace.
+/// The least share for the clients, in processors. With less, the clients would limit the throughput.
 const LEAST_FOR_CLIENTS: f64 = 0.2;
 
-/// The figure that holds a node's share, in processors.
+/// The figure with a node's share, in processors.
 const NODE_SHARE: &str = "cpu_share_of_node_processors";
 
-/// The same of the clients.
+/// The figure with the clients' share, in processors.
 const CLIENTS_SHARE: &str = "cpu_share_of_clients_processors";
 
-/// Processors per node, and of this machine.
+/// The processors per node, and those of this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
     per_node: f64,
@@ -32,7 +33,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// `per_node` of a processor for each node of this machine.
+    /// Shares of `per_node` processors for each node on this machine.
     pub fn new(per_node: f64) -> Self {
         Self {
             per_node,
@@ -46,7 +47,7 @@ impl Shares {
         Ok(())
     }
 
-    /// What `nodes` nodes leave to the clients, in processors. Fails if it is too little.
+    /// The clients' share if `nodes` nodes have theirs, in processors. Fails if it is too small.
     pub fn of_clients(&self, nodes: usize) -> Result<f64, LabError> {
         let left = self.processors as f64 - nodes as f64 * self.per_node;
         if left < LEAST_FOR_CLIENTS {
@@ -59,7 +60,7 @@ impl Shares {
         Ok(left)
     }
 
-    /// One line for terminal and settings.
+    /// One line for the terminal and for the settings.
     pub fn line(&self) -> String {
         format!("processor time of a node: {}", self.text())
     }
@@ -76,7 +77,7 @@ impl Shares {
 }
 
 /// The shares of running servers and of their clients, which are this process and its children. Dropping it lifts the
-/// clients' share; a server's ends with the server.
+/// clients' share; a server's share ends with the server.
 pub struct InForce {
     shares: Shares,
     clients: CpuShare,
@@ -98,7 +99,7 @@ impl InForce {
         })
     }
 
-    /// How often each node, and at the end the clients, had to wait so far.
+    /// The waits of each node so far, and at the end of the list those of the clients.
     pub fn throttling(&self, deployed: &Deployed) -> Vec<Throttling> {
         let nodes = deployed.cluster().nodes().iter();
         let mut all: Vec<Throttling> = nodes.filter_map(|node| node.throttling()).collect();
@@ -106,7 +107,7 @@ impl InForce {
         all
     }
 
-    /// Notes the shares, and how often each group had to wait since `before`, in the figures of a cell.
+    /// Adds to the figures of a cell: the shares, and the waits of each group since `before`.
     pub fn note(&self, deployed: &Deployed, before: &[Throttling], measured: &mut Measured) {
         let after = self.throttling(deployed);
         let spent: Vec<Throttling> = after
@@ -145,7 +146,7 @@ fn note_group(
     );
 }
 
-/// Which groups had to wait in each cell; `None` if no cell had shares.
+/// A table of the groups' waits in each cell; None if no cell had shares.
 pub fn table(records: &[Record]) -> Option<Table> {
     let rows: Vec<Vec<String>> = records.iter().filter_map(row).collect();
     let header = [
@@ -170,7 +171,7 @@ pub fn throttled(record: &Record) -> bool {
     of_nodes(record, "periods").any(|periods| periods > 0.0)
 }
 
-/// A figure of each node, in their order.
+/// A figure of each node, in the order of the nodes.
 fn of_nodes<'a>(record: &'a Record, what: &'a str) -> impl Iterator<Item = f64> + 'a {
     let names = (1..).map(move |i| format!("node{i}_throttled_{what}"));
     names.map_while(|name| record.measured.figures.get(&name).copied())

@@ -14,37 +14,37 @@ use crate::frame::LabError;
 /// The database of the table.
 pub const DATABASE: &str = "lab";
 
-/// No statement takes longer, unless a server hangs.
+/// The time limit for a statement. Only a hanging server needs longer.
 const STATEMENT: Duration = Duration::from_secs(60);
 
-/// How long the load goes on.
+/// The length of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// For a time.
+    /// The load runs for a time.
     Time(Duration),
-    /// Until so many rows are there.
+    /// The load runs until the table has so many rows.
     Inserts(u64),
 }
 
-/// What the clients saw.
+/// The result of the clients.
 pub struct Outcome {
-    /// Inserts acknowledged.
+    /// The acknowledged inserts.
     pub acknowledged: u64,
-    /// Those of them within the time.
+    /// The acknowledged inserts within the time.
     pub counted: u64,
-    /// The time.
+    /// The time, in seconds.
     pub seconds: f64,
-    /// Inserts that lost against another transaction and were tried again.
+    /// The inserts that lost against another transaction and were retried.
     pub conflicts: u64,
-    /// Inserts acknowledged in each second.
+    /// The acknowledged inserts in each second.
     pub per_second: Vec<u64>,
-    /// How long each insert took.
+    /// The latency of each insert.
     pub latency_us: Histogram<u64>,
-    /// Why it ended early.
+    /// The reason why the load ended early, if it did.
     pub failure: Option<LabError>,
 }
 
-/// Makes the table anew, empty. It is that of mysqlslap, with a key.
+/// Makes an empty table, in the place of an old one. It is mysqlslap's table with a key.
 pub fn new_table(node: &Node) -> Result<(), LabError> {
     let mut sql = node.sql()?;
     for statement in [
@@ -57,7 +57,7 @@ pub fn new_table(node: &Node) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Inserts through `connections` clients at once.
+/// Inserts rows through `connections` clients at once.
 pub fn run(node: &Node, connections: usize, extent: Extent) -> Outcome {
     let shared = Shared {
         stop: AtomicBool::new(false),
@@ -66,7 +66,7 @@ pub fn run(node: &Node, connections: usize, extent: Extent) -> Outcome {
             Extent::Inserts(n) => n as i64,
             Extent::Time(_) => i64::MAX,
         }),
-        // The clients and this thread.
+        // Counts the clients and this thread.
         ready: Barrier::new(connections + 1),
     };
     let limit = match extent {
@@ -102,7 +102,7 @@ struct Shared {
     ready: Barrier,
 }
 
-/// What one client saw.
+/// The result of one client.
 struct Client {
     acknowledged: u64,
     counted: u64,
@@ -144,7 +144,7 @@ fn client(node: &Node, shared: &Shared, limit: Option<Duration>) -> Client {
     seen
 }
 
-/// One row; `None` when the load is over.
+/// Inserts one row; None if the load is over.
 fn insert(
     sql: &mut Sql,
     shared: &Shared,
@@ -213,7 +213,7 @@ fn add_up(
         for (sum, n) in outcome.per_second.iter_mut().zip(client.per_second) {
             *sum += n;
         }
-        // Both have the same bounds.
+        // This cannot fail: both histograms have the same bounds.
         let _ = outcome.latency_us.add(&client.latency_us);
         if let Some(error) = client.failure {
             outcome.failure.get_or_insert_with(|| failed(node, error));
@@ -226,13 +226,13 @@ fn add_up(
     }
     .as_secs_f64();
     if limit.is_none() {
-        // The last second is not a whole one.
+        // The last second is incomplete.
         outcome.per_second.truncate(lasted.as_secs() as usize);
     }
     outcome
 }
 
-/// From a microsecond to a minute, to 1 %.
+/// A histogram from a microsecond to a minute, exact to 1 %.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000, 2).expect("the bounds are in order")
 }

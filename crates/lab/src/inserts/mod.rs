@@ -1,7 +1,7 @@
 //! `trireme bench inserts`: "Momentum Galera" (2011), single-row inserts at rising concurrency.
 //!
-//! The article's settings first (nothing waits for a disk), then with a flush on the client's node, then on every node that
-//! acknowledges.
+//! The article's settings come first (no commit waits for a disk). Then follow runs with a flush on the client's node,
+//! and runs with a flush on every node that acknowledges.
 
 mod load;
 mod report;
@@ -19,13 +19,13 @@ use crate::frame::{
 use crate::stats::percentile;
 use load::{DATABASE, Extent};
 
-/// Inserts of each run in the article.
+/// The inserts of each run in the article.
 const ARTICLE_INSERTS: u64 = 100_000;
 
-/// The figure by which systems are compared.
+/// The figure for comparing systems.
 const RATE: &str = "inserts_per_s";
 
-/// What is asked of a system beside the number of connections: the value of the factor `settings`.
+/// The levels of the factor `settings`: the demand on durability.
 const SETTINGS: [(&str, Durability); 3] = [
     ("article", Durability::Lazy),
     ("origin", Durability::Origin),
@@ -38,7 +38,7 @@ const SETTINGS: [(&str, Durability); 3] = [
 /// nothing, then with flushes. Systems take turns; after every run all nodes must hold the acknowledged rows.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Servers of each system that replicates [default: 2].
@@ -145,7 +145,8 @@ impl Experiment for Inserts {
                 };
                 let systems = &self.plan.frame.systems;
                 let connections = self.connections();
-                // Systems take turns at each point; the quick pass spares their starts and lets each have all of its points.
+                // Systems take turns at each point. In the quick pass each system does all of its points at once, which
+                // saves starts.
                 match self.preset() {
                     Preset::Quick => cells.extend(
                         systems
@@ -160,7 +161,7 @@ impl Experiment for Inserts {
                 }
             }
         }
-        // What would be measured is `origin` once more.
+        // On these systems `full` would repeat `origin`.
         cells.retain(|cell| {
             cell.level("settings") != "full" || systems::flushes_everywhere(&cell.system)
         });
@@ -187,7 +188,7 @@ impl Experiment for Inserts {
             ],
             generation: match self.preset() {
                 Preset::Quick => 0,
-                // Fresh servers at each point, also when one system has no others to take turns with.
+                // Each point has fresh servers, even if only one system is measured.
                 _ => cell.number("connections") as u32,
             },
         }
@@ -196,7 +197,7 @@ impl Experiment for Inserts {
     fn estimate_seconds(&self, cell: &Cell) -> f64 {
         let load = match self.extent() {
             Extent::Time(time) => time.as_secs_f64(),
-            // One connection waits for each round trip.
+            // A single connection waits for each round trip.
             Extent::Inserts(n) if cell.number("connections") == 1 => n as f64 / 2_000.0,
             Extent::Inserts(n) => n as f64 / 8_000.0,
         };
@@ -207,7 +208,7 @@ impl Experiment for Inserts {
         let nodes = self.nodes() as u64;
         (
             nodes * (self.buffer_pool_mib() + 256),
-            // Data, redo log, binary and relay log or write-set cache.
+            // Data, redo log, and binary and relay log or write-set cache.
             nodes * 1024,
         )
     }

@@ -1,4 +1,4 @@
-//! What the report shows of the inserts, and its verdicts.
+//! The report of the inserts: its texts, charts, tables and verdicts, from the records.
 
 use super::load::Extent;
 use super::{Plan, RATE, SETTINGS};
@@ -8,7 +8,7 @@ use crate::frame::{
 };
 use crate::stats::{mean_interval, median};
 
-/// Against which system the article compares.
+/// The system with which the article compares Galera.
 const RIVAL: &str = "semisync";
 
 pub fn description(plan: &Plan, extent: Extent, nodes: usize) -> Vec<String> {
@@ -78,7 +78,8 @@ fn line(records: &[Record], system: &str, settings: &str, figure: &str) -> Serie
     }
 }
 
-/// The seconds of the first repetition at the largest number of connections, if there are enough for a line.
+/// The chart of the seconds in the first repetition with the most connections; None if the seconds are too few for a
+/// line.
 fn timeline(records: &[Record], systems: &[String], settings: &str) -> Option<Chart> {
     let level = *levels(records).last()?;
     let series: Vec<Series> = systems

@@ -1,14 +1,14 @@
-//! Why the hosts of a provider failed. Each message is one line with its remedy.
+//! Errors of the hosts of a provider. Each message is one line with its remedy.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use trireme_testbed::ports::PortError;
 
-/// Why the hosts of a provider failed.
+/// The reason why the hosts of a provider failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
-    /// Not a system of this experiment.
+    /// The name is no system of this experiment.
     #[error("unknown system {0:?}; give some of trireme, galera, null, NAME=PATH_OF_A_PROVIDER")]
     Unknown(String),
     /// Two systems have one name.
@@ -21,13 +21,13 @@ pub enum HostsError {
     Library {
         /// The system.
         system: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Shares of the processors were asked for.
+    /// Shares of the processors were requested.
     #[error("bench provider does not limit processors; leave out --cpu-per-node")]
     NoShares,
-    /// No ports.
+    /// There are no ports.
     #[error(transparent)]
     Ports(#[from] PortError),
     /// A host does not start.
@@ -45,21 +45,21 @@ pub enum HostsError {
         system: String,
         /// The node.
         node: String,
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
         /// The last error in its log.
         said: String,
         /// Its log.
         log: PathBuf,
     },
-    /// A host could not do what it was told.
+    /// A host failed at a command.
     #[error("{node} of {system}: {reason}{said}; its log says more: {log}", log = log.display())]
     Failed {
         /// The system.
         system: String,
         /// The node.
         node: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The last error in its log.
         said: String,
@@ -73,12 +73,12 @@ pub enum HostsError {
         system: String,
         /// The node.
         node: String,
-        /// For how long.
+        /// The time waited.
         seconds: u64,
         /// Its log.
         log: PathBuf,
     },
-    /// A host answers something else.
+    /// A host gave an unexpected answer.
     #[error(
         "{node} of {system} gave an answer that this program does not expect; that is a fault of this program"
     )]
@@ -88,18 +88,18 @@ pub enum HostsError {
         /// The node.
         node: String,
     },
-    /// Two nodes committed different things.
+    /// Two nodes committed different write-sets.
     #[error(
         "{first} and {second} of {system} have not committed the same write-sets in the same order: {details}; the library has a fault, and the run does not count"
     )]
     Diverged {
         /// The system.
         system: String,
-        /// A node.
+        /// One node.
         first: String,
-        /// Another one.
+        /// The other node.
         second: String,
-        /// What each has.
+        /// The difference.
         details: String,
     },
     /// Commit order was broken.
@@ -111,7 +111,7 @@ pub enum HostsError {
         system: String,
         /// The node.
         node: String,
-        /// How many.
+        /// The number of these write-sets.
         count: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What this experiment runs on: hosts of providers, instead of database servers.
+//! The ground of this experiment: hosts of providers, instead of database servers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,26 +23,26 @@ use crate::work_dir::work_dir;
 /// The stand-in for a provider.
 pub const NULL: &str = "null";
 
-/// How long a library may take to be loaded.
+/// The time limit for loading a library.
 const PROBE: Duration = Duration::from_secs(30);
 
-/// How a group is set up.
+/// The setup of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostSetup {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Threads of each node that apply.
+    /// The applier threads of each node.
     pub appliers: usize,
     /// The level of the factor durability.
     pub durability: String,
-    /// First port; free ones if none is given.
+    /// The first port; `None` searches for free ports.
     pub base_port: Option<u16>,
-    /// Differs between cells that must not share a group.
+    /// A number that differs between cells that must not share a group.
     pub generation: u32,
 }
 
 impl HostSetup {
-    /// Provider options of a node.
+    /// The provider options of a node.
     pub fn options(&self, ports: &NodePorts) -> String {
         let (host, group, ist) = (ports.host, ports.group, ports.ist());
         let mut options = format!(
@@ -60,7 +60,7 @@ impl HostSetup {
 pub struct Library {
     name: String,
     path: Option<PathBuf>,
-    /// What it says of itself.
+    /// The provider's name and version, as it reports them.
     identity: String,
 }
 
@@ -70,7 +70,7 @@ impl Library {
         &self.name
     }
 
-    /// Where it lies; the stand-in is nowhere.
+    /// The path of the library; None for the stand-in.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -100,7 +100,7 @@ impl Library {
     }
 }
 
-/// Loads a library in a process of its own, and asks what it is.
+/// Loads a library in a separate process, and returns its identity.
 fn probe(system: &str, path: &Path) -> Result<String, LabError> {
     let bad = |reason: String| HostsError::Library {
         system: system.to_string(),
@@ -136,12 +136,13 @@ pub fn name_of(entry: &str) -> &str {
     entry.split_once('=').map_or(entry, |(name, _)| name)
 }
 
-/// Whether the library of an entry has the modes of `repl.durability`: Galera has none, and the stand-in writes nothing.
+/// Whether the library of an entry has the modes of `repl.durability`. Galera has none, and the stand-in writes
+/// nothing.
 pub fn has_durability(entry: &str) -> bool {
     entry == "trireme" || entry.contains('=') && !systems::is_galera(entry)
 }
 
-/// The libraries that are compared.
+/// The libraries to compare.
 pub struct Hosts {
     libraries: Vec<Library>,
     dir: PathBuf,

@@ -14,10 +14,10 @@ use super::ground::{HostSetup, Library};
 use super::host::{Host, ask};
 use crate::frame::LabError;
 
-/// A host joins, settles or leaves within this time, or says itself that it cannot.
+/// The time limit for a host to join, settle or leave, unless it reports an error itself.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A host whose load is over answers within this time.
+/// The time limit for a host's answer after the end of its load.
 const END_OF_LOAD: Duration = Duration::from_secs(60);
 
 /// Hosts that form a cluster. Dropping it kills them.
@@ -28,7 +28,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts the hosts, one after the other, below `dir`.
+    /// Starts the hosts below `dir`, one after the other.
     pub fn start(library: &Library, setup: &HostSetup, dir: &Path) -> Result<Self, LabError> {
         let ports = match setup.base_port {
             Some(base) => ports::from_base(base, setup.nodes),
@@ -45,7 +45,7 @@ impl Group {
         for (i, own) in ports.iter().enumerate() {
             let node = format!("node{}", i + 1);
             let data_dir = dir.join(&node);
-            // What an earlier group has left there.
+            // An earlier group may have left files there.
             let _ = fs::remove_dir_all(&data_dir);
             make_private_dir(&data_dir)?;
             let mut host = Host::spawn(library.name(), &node, &data_dir.join("error.log"))?;
@@ -74,7 +74,7 @@ impl Group {
         &self.options
     }
 
-    /// Runs one load on each node, at the same time, on a sequence that begins anew.
+    /// Runs one load on each node, all at the same time, on a new sequence.
     pub fn load(&mut self, plans: &[LoadPlan]) -> Result<Vec<LoadResult>, LabError> {
         let begin = vec![Command::Begin; self.hosts.len()];
         ask(&mut self.hosts, &begin, PATIENCE)?;
@@ -90,7 +90,7 @@ impl Group {
         .collect()
     }
 
-    /// Waits until all nodes have committed everything up to `seqno`: then all must have committed the same.
+    /// Waits until all nodes have committed everything up to `seqno`. Fails unless all have committed the same.
     pub fn compare(&mut self, seqno: i64) -> Result<(), LabError> {
         let settle = vec![Command::Settle(seqno); self.hosts.len()];
         let replies = ask(&mut self.hosts, &settle, PATIENCE)?;
@@ -112,7 +112,7 @@ impl Group {
     }
 }
 
-/// Fails unless all nodes have committed the same in the same order.
+/// Fails unless all nodes have committed the same write-sets in the same order.
 fn same(system: &str, digests: &[(&str, Digest)]) -> Result<(), HostsError> {
     for (node, digest) in digests {
         if digest.out_of_order > 0 {

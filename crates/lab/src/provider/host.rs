@@ -1,4 +1,4 @@
-//! One host: a process of this program that is a node, and what is said between the two.
+//! One host: a process of this program that is a node, and the exchange of commands and replies with it.
 
 use std::env;
 use std::fs::File;
@@ -16,13 +16,13 @@ use trireme_wsrep_host::{Command, Reply, SUBCOMMAND};
 use super::error::HostsError;
 use crate::frame::LabError;
 
-/// How often hosts are asked after while they work.
+/// The interval at which working hosts are asked for their answers.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long the answer of a process that has ended may be on its way.
+/// The time limit for the last answer of a process that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Lines at the end of a log in which an error is looked for.
+/// The lines at the end of a log that are searched for an error.
 const LOG_LINES: usize = 200;
 
 /// A process of this program that is a node. Dropping it kills it.
@@ -36,7 +36,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts the process; its messages go to `log`.
+    /// Starts the process, with its messages in `log`.
     pub fn spawn(system: &str, node: &str, log: &Path) -> Result<Self, LabError> {
         let program = env::current_exe().unwrap_or_default();
         let failed = |reason: std::io::Error| HostsError::Spawn {
@@ -49,7 +49,7 @@ impl Host {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file)
-            // Ctrl-C is for this program, which ends its hosts itself.
+            // Ctrl-C must reach only this program, which ends its hosts itself.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -60,7 +60,7 @@ impl Host {
         thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             for reply in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
-                // Nobody listens any more.
+                // The receiver has gone.
                 if sender.send(reply).is_err() {
                     return;
                 }
@@ -76,23 +76,23 @@ impl Host {
         })
     }
 
-    /// Its node's name.
+    /// The name of the node.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Tells it to do something.
+    /// Sends a command.
     fn tell(&mut self, command: &Command) {
         let line = serde_json::to_string(command).expect("a command has only plain fields");
-        // One that has gone is noticed where its answer is awaited.
+        // A write error is ignored: the wait for the answer reports that the process has ended.
         let _ = writeln!(self.input, "{line}");
     }
 
-    /// Its answer, if it is there.
+    /// Returns the answer if it has come.
     fn answer(&mut self) -> Result<Option<Reply>, HostsError> {
         let ended = self.child.try_wait().ok().flatten();
         let reply = match ended {
-            // What it has said before is still on its way, and the channel closes behind it.
+            // The process's last answer may still be in the pipe; the channel closes after it.
             Some(_) => self.replies.recv_timeout(LAST_WORDS).ok(),
             None => self.replies.try_recv().ok(),
         };
@@ -116,7 +116,7 @@ impl Host {
         }
     }
 
-    /// The last error in its log, to be added to a message.
+    /// The last error in the log, for appending to a message.
     fn last_error(&self) -> String {
         let lines = process::tail(&self.log, LOG_LINES);
         let is_error = |line: &&String| line.starts_with("ERROR") || line.starts_with("FATAL");
@@ -126,7 +126,7 @@ impl Host {
         })
     }
 
-    /// An answer that does not fit.
+    /// The error for an unexpected answer.
     pub fn confused(&self) -> LabError {
         HostsError::Confused {
             system: self.system.clone(),
@@ -138,13 +138,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // One that has ended already is no error.
+        // It is no error if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Tells each host its command, and waits for the answers of all. Fails as soon as one host fails or ends.
+/// Sends each host its command, and waits for all answers. Fails as soon as one host fails or ends.
 pub fn ask(
     hosts: &mut [Host],
     commands: &[Command],

@@ -11,22 +11,22 @@ use crate::stats::percentile;
 /// A load, without its number of clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Measured time.
+    /// The measured time, in seconds.
     pub seconds: u64,
-    /// Load before it.
+    /// The load before the measurement, in seconds.
     pub warmup_seconds: u64,
-    /// Write-sets out of a hundred that change a row which all nodes change.
+    /// The percentage of write-sets that change a row which all nodes change.
     pub hot_percent: f64,
-    /// Size of a write-set's data.
+    /// The size of a write-set's data.
     pub payload_bytes: u32,
-    /// Write-sets that all clients together begin in a second.
+    /// The write-sets per second that all clients together begin; `None`: as many as possible.
     pub rate: Option<u64>,
 }
 
 impl Load {
-    /// The part of each node.
+    /// The plan for each node.
     fn plans(&self, clients: u64) -> Vec<LoadPlan> {
         let all = clients * self.nodes;
         (0..self.nodes)
@@ -43,7 +43,8 @@ impl Load {
     }
 }
 
-/// Measures with so many clients on each node; then all nodes must have committed the same in the same order.
+/// Measures with `clients` clients on each node. Then all nodes must have committed the same write-sets in the same
+/// order.
 pub fn measure(
     load: &Load,
     clients: u64,
@@ -53,14 +54,14 @@ pub fn measure(
     let results = group.load(&load.plans(clients))?;
     *measured = figures(&results, load.seconds);
     if group.library().path().is_none() {
-        // The stand-in's nodes know nothing of each other.
+        // The stand-in's nodes do not know each other.
         return Ok(());
     }
     let last = results.iter().map(|result| result.last_seqno).max();
     group.compare(last.unwrap_or(0))
 }
 
-/// The figures of all nodes together.
+/// Computes the figures of all nodes together.
 fn figures(results: &[LoadResult], seconds: u64) -> Measured {
     let sum = |part: fn(&LoadResult) -> u64| results.iter().map(part).sum::<u64>() as f64;
     let (write_sets, conflicts) = (sum(|r| r.write_sets), sum(|r| r.conflicts));
@@ -72,7 +73,7 @@ fn figures(results: &[LoadResult], seconds: u64) -> Measured {
             *total += n;
         }
         for (value, count) in &result.latency_ns {
-            // Values come from a histogram with the same bounds.
+            // This cannot fail: the values come from a histogram with the same bounds.
             let _ = latency_ns.record_n(*value, *count);
         }
     }
@@ -110,7 +111,7 @@ fn figures(results: &[LoadResult], seconds: u64) -> Measured {
     }
 }
 
-/// As the hosts have it: from a nanosecond to a minute, to 1 %.
+/// The same histogram as in the hosts: from a nanosecond to a minute, exact to 1 %.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("the bounds are in order")
 }

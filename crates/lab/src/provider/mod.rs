@@ -1,7 +1,8 @@
-//! `trireme bench provider`: a provider alone, loaded by a host of ours that has no database.
+//! `trireme bench provider`: measures a provider alone, loaded by a host of ours without a database.
 //!
-//! Each node is a process that loads the library, commits write-sets from many clients and applies those of the other nodes
-//! in commit order. What is left of a cluster's costs without SQL, storage engine and locks is the library's own.
+//! Each node is a process that loads the library, commits write-sets from many clients, and applies the write-sets of
+//! the other nodes in commit order. There is no SQL, no storage engine and no row lock, so the costs are those of the
+//! library.
 
 mod error;
 mod ground;
@@ -25,14 +26,14 @@ use measure::Load;
 
 const NAME: &str = "provider";
 
-/// The figure by which systems are compared.
+/// The figure for comparing systems.
 const RATE: &str = "write_sets_per_s";
 
 /// The factors.
 const CLIENTS: &str = "clients";
 const DURABILITY: &str = "durability";
 
-/// The level of durability of a library that has no modes.
+/// The level of durability for a library without modes.
 const NO_DURABILITY: &str = "none";
 
 const SYSTEMS: [&str; 3] = ["trireme", "galera", "null"];
@@ -44,7 +45,7 @@ const SYSTEMS: [&str; 3] = ["trireme", "galera", "null"];
 /// once: what the host itself takes.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has. Systems are trireme, galera, null, NAME=PATH.
+    /// The choices of every experiment. Systems are trireme, galera, null, NAME=PATH.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Nodes [default: 3].
@@ -79,12 +80,13 @@ pub struct Plan {
     pub base_port: Option<u16>,
 }
 
-/// Whether this process was started to be a host.
+/// Whether this process was started as a host.
 pub fn is_host() -> bool {
     std::env::args_os().nth(1).is_some_and(|a| a == SUBCOMMAND)
 }
 
-/// Is a host until its input ends. Every program that calls [`run`] must call this at its start if [`is_host`] says so.
+/// Runs as a host until the input ends. Every program that calls [`run`] must call this at its start if [`is_host`] is
+/// true.
 pub fn host() -> ExitCode {
     trireme_wsrep_host::run()
 }
@@ -131,7 +133,7 @@ impl Provider {
         }
     }
 
-    /// What is compared: each system with each of its modes, by name.
+    /// The variants to compare: each system with each of its modes, by name.
     fn variants(&self) -> Vec<(String, String)> {
         let systems = self.plan.frame.systems.iter();
         systems
@@ -191,7 +193,7 @@ impl Experiment<Hosts> for Provider {
                 repetition,
             };
             let (variants, clients) = (self.variants(), self.clients());
-            // Systems take turns at each point; the quick pass lets each have all of its points.
+            // Systems take turns at each point. In the quick pass each system does all of its points at once.
             match self.preset() {
                 Preset::Quick => cells.extend(
                     variants
@@ -216,7 +218,7 @@ impl Experiment<Hosts> for Provider {
             base_port: self.plan.base_port,
             generation: match self.preset() {
                 Preset::Quick => 0,
-                // Fresh processes at each point, also when one system has no others to take turns with.
+                // Each point has fresh processes, even if only one system is measured.
                 _ => cell.number(CLIENTS) as u32,
             },
         }
@@ -229,7 +231,7 @@ impl Experiment<Hosts> for Provider {
 
     fn needs_mib(&self) -> (u64, u64) {
         let nodes = self.nodes() as u64;
-        // Galera's cache of write-sets is mapped memory and a file; a log is a file.
+        // Galera's write-set cache is mapped memory and a file; our log is a file.
         (nodes * 300, nodes * 300)
     }
 

@@ -1,4 +1,4 @@
-//! What the report shows of the library alone, and its verdicts.
+//! The report of the library alone: its texts, charts, tables and verdicts, from the records.
 
 use super::ground::NULL;
 use super::{CLIENTS, DURABILITY, NO_DURABILITY, Provider, RATE};
@@ -8,19 +8,19 @@ use crate::frame::{
 };
 use crate::stats::{mean_interval, median};
 
-/// The mode of Trireme that stands beside Galera: its default.
+/// The mode of Trireme that is compared with Galera: its default.
 const DEFAULT_MODE: &str = "os";
 
-/// The point of the claims that name one: clients of each node.
+/// The clients of each node at the point that some claims name.
 const MIDDLE: u64 = 8;
 
-/// "No bottleneck": the host alone is so many times as fast.
+/// "No bottleneck": the host alone must be this many times as fast.
 const HOST_MARGIN: f64 = 5.0;
 
-/// "Costs at most half".
+/// "Costs at most half": the ratio of that claim.
 const HALF: f64 = 0.5;
 
-/// Figures of charts and tables: name, text, digits.
+/// The figures of charts and tables: name, text, digits.
 const FIGURES: [(&str, &str, usize); 7] = [
     (RATE, "write-sets/s", 0),
     ("p50_us", "median latency, µs", 1),
@@ -43,7 +43,7 @@ const FIGURES: [(&str, &str, usize); 7] = [
     ),
 ];
 
-/// Those of them that have a chart.
+/// The number of figures, from the first, that have a chart.
 const CHARTS: usize = 5;
 
 pub fn description(experiment: &Provider) -> Vec<String> {
@@ -90,7 +90,7 @@ pub fn description(experiment: &Provider) -> Vec<String> {
     ]
 }
 
-/// A system with its mode, as charts and tables call it: the default goes without saying.
+/// The label of a system with its mode in charts and tables; the default mode is left out.
 fn label((system, mode): &(String, String)) -> String {
     match mode.as_str() {
         NO_DURABILITY | DEFAULT_MODE => system.clone(),
@@ -132,7 +132,7 @@ pub fn charts(records: &[Record], variants: &[(String, String)]) -> Vec<Chart> {
     charts
 }
 
-/// The seconds of the first repetition, if there are enough for a line.
+/// The chart of the seconds in the first repetition; None if they are too few for a line.
 fn timeline(records: &[Record], variants: &[&(String, String)], clients: u64) -> Option<Chart> {
     let series = variants.iter().filter_map(|variant| {
         let here = |cell: &Cell| cell.system == variant.0 && at(&variant.1, clients)(cell);
@@ -179,7 +179,7 @@ pub fn tables(records: &[Record], variants: &[(String, String)]) -> Vec<Table> {
         .collect()
 }
 
-/// Our own claims. Galera is the yardstick of most.
+/// Our own claims. For most of them Galera is only the reference.
 pub fn claims(records: &[Record], nodes: usize) -> Vec<Claim> {
     let yardstick = || Verdict {
         state: State::NotMeasured,
