@@ -1,4 +1,5 @@
-//! Carries out the actions of group and replicator.
+//! Carries out the actions of group and replicator: writes the log, hands events from one to the other, and passes the
+//! rest to [`Outside`].
 
 use trireme_group as group;
 use trireme_log::{LogError, Outcome};
@@ -13,7 +14,8 @@ use crate::session::Forgotten;
 use crate::storage::Storage;
 
 impl Engine {
-    /// Says what could not be read: others go without, by a checkpoint or a snapshot, or wait.
+    /// Reports a read error of the log to the operator. The reader does without the entries, by a checkpoint or an SST,
+    /// or waits.
     pub(crate) fn see_reads(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let link = self.link.as_mut().map(|link| &mut link.storage);
         let storage = link.or(self.failed_log.as_mut());
@@ -29,14 +31,14 @@ impl Engine {
         }
     }
 
-    /// The log that takes notes: the connection's, or that of one that a failure has ended.
+    /// Returns the log that takes notes: the connection's log, or the log of a connection that a failure has ended.
     fn noted_log(&mut self) -> Option<&mut Storage> {
         let link = self.link.as_mut().map(|link| &mut link.storage);
         link.or(self.failed_log.as_mut())
     }
 
-    /// Something that must be noted before what it is about begins cannot be: the process must not go on
-    /// to do it.
+    /// Ends the node's part in the cluster if a note failed. The note had to be written before the action that it
+    /// announces.
     fn must_note(&mut self, result: Result<(), LogError>, outside: &mut dyn Outside) {
         if let Err(error) = result {
             if let Some(log) = self.noted_log() {
@@ -47,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// grastate.dat says so, too: without the note the node goes on.
+    /// Notes that the database has diverged. If the note fails the node goes on: grastate.dat says the same.
     fn note_diverged(&mut self, diverged: bool) {
         let log = self.noted_log();
         if let Some(Err(error)) = log.map(|log| log.note_diverged(diverged)) {
@@ -150,7 +152,7 @@ impl Engine {
             Action::ReadFailed { token } => {
                 self.node(now_ms, replicator::Event::ReadFailed { token })
             }
-            // The mesh stays up for a while: the others may still need this member's last word.
+            // The mesh stays up for a while: the others may still need this member's last message.
             Action::Left => {
                 self.drop_deliveries(now_ms, outside);
                 self.node(now_ms, replicator::Event::Left)
@@ -161,11 +163,12 @@ impl Engine {
         }
     }
 
-    /// An entry is appended to the log.
+    /// Appends an entry to the log.
     fn append(&mut self, entry: &group::Entry, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else { return };
         outside.appended(entry);
-        // Noted before anything above the fork is delivered; the fork itself follows.
+        // The override is noted before any entry above the fork point is delivered, and before its own configuration is
+        // appended.
         let noted = match &entry.body {
             group::Body::Configuration(group::Configuration {
                 override_id: Some(id),
@@ -185,18 +188,18 @@ impl Engine {
         self.must_write(result);
     }
 
-    /// The log loses its entries above this position.
+    /// Drops the log's entries above this position.
     fn truncate(&mut self, after: group::Position, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else { return };
         outside.truncated(after, link.group.ballot());
         let result = link.storage.truncate(after);
-        // A completion must not speak of entries that are gone.
+        // The end of a flush must not acknowledge entries that were dropped.
         link.unflushed = link.unflushed.map(|position| position.min(after));
         link.flushing = link.flushing.map(|position| position.min(after));
         self.must_write(result);
     }
 
-    /// The log begins anew above a checkpoint. What waits in the old one is told before.
+    /// Begins the log anew above a checkpoint. Before, the replicator hears of everything that waits in the old log.
     fn begin_anew(
         &mut self,
         now_ms: u64,
@@ -222,7 +225,7 @@ impl Engine {
         self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));
     }
 
-    /// A promised term is kept, before the group may speak of it.
+    /// Keeps a promised term, before the group may send the promise.
     fn persist(&mut self, now_ms: u64, promised: group::Ballot, outside: &mut dyn Outside) {
         self.group_dirty = true;
         let persisted = match planted(Mutant::PromiseNotPersisted) {
@@ -242,7 +245,7 @@ impl Engine {
         }
     }
 
-    /// The replicator is told what the group has delivered.
+    /// Tells the replicator of an entry that the group has delivered.
     pub(crate) fn deliver(
         &mut self,
         now_ms: u64,
@@ -264,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// This node founds a history with the support of the others: as if it had been told to bootstrap.
+    /// Founds a history with the support of the other nodes, as a bootstrap does.
     fn found(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let link = self.link.as_mut().filter(|_| !self.replicator.is_leaving());
         let Some((link, history)) = link.and_then(|link| link.to_found.take().map(|id| (link, id)))
@@ -291,7 +294,7 @@ impl Engine {
         self.group(now_ms, event);
     }
 
-    /// Notes beside the log what a restart must know.
+    /// Notes beside the log the state that a restart needs.
     pub(crate) fn note_standing(&mut self, outside: &mut dyn Outside) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
@@ -305,7 +308,7 @@ impl Engine {
                 let state = link.group.checkpoint();
                 outside.kept(state, &control);
                 result = link.storage.put_snapshot(state, &control);
-                // A log without it was never spoken of.
+                // No message has spoken of a log that lacks this checkpoint.
                 if std::mem::take(&mut link.just_founded) && result.is_ok() {
                     result = link.storage.flush();
                 }
@@ -314,7 +317,7 @@ impl Engine {
         self.must_write(result);
     }
 
-    /// Before anything that is in a log is spoken of, the data directory names it.
+    /// Names the log in the data directory, before any message speaks of the log's entries.
     pub(crate) fn tell_log(&mut self, outside: &mut dyn Outside) {
         let untold = |link: &&mut Link| !link.log_told;
         let Some(link) = self.link.as_mut().filter(untold) else {
@@ -362,7 +365,7 @@ impl Engine {
         }
     }
 
-    /// The replicator asks the group for something. Without a connection only its leave means anything.
+    /// Passes a request of the replicator to the group. Without a connection only the request to leave has an effect.
     fn ask_group(&mut self, now_ms: u64, action: GroupAction, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else {
             if let GroupAction::Leave = action {
@@ -406,7 +409,7 @@ impl Engine {
         }
     }
 
-    /// Something for the connection's log.
+    /// Passes a request of the replicator to the connection's log.
     fn tell_link_log(&mut self, action: LogAction, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else {
             return;
@@ -448,7 +451,7 @@ impl Engine {
         self.must_write(result);
     }
 
-    /// Something that a restart must know.
+    /// Notes something that a restart must know.
     fn note(&mut self, note: Note, outside: &mut dyn Outside) {
         match note {
             Note::Action { gtid, ended } => {
@@ -470,7 +473,7 @@ impl Engine {
     }
 }
 
-/// A group's message goes to these peers.
+/// Sends a group's message to these peers.
 fn send(to: &[group::Incarnation], message: &group::Message, outside: &mut dyn Outside) {
     let channel = match message {
         group::Message::Part { .. } => Channel::Bulk,

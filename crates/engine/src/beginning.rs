@@ -1,4 +1,5 @@
-//! The beginning of a connection: others, the log of an earlier process, or this node alone.
+//! The beginning of a connection: the node joins others, goes on with the log of an earlier process, or founds a
+//! history alone.
 
 use trireme_group::{
     Body, Checkpoint, Configuration, Entry, Event, Recovered, ReplicaId, Uuid,
@@ -12,34 +13,35 @@ use crate::session::Forgotten;
 use crate::start_error::StartError;
 use crate::storage::Storage;
 
-/// How a node comes to its place in a history.
+/// The way in which a node comes to its place in a history.
 pub(crate) enum Beginning {
-    /// It asks others for everything.
+    /// It asks other members for the whole state.
     Join,
     /// It goes on with its log.
     Resume {
         recovery: Box<Recovery>,
-        /// Alone, because the operator says so.
+        /// The override of a bootstrap: the node forms a view alone, by the operator's order.
         override_id: Option<Uuid>,
     },
     /// It is the first: its database is the state.
     Found {
         history: Uuid,
-        /// The history has a past, and may have gone on elsewhere (rule 11). With the last seqno that others surely have in
-        /// common with this database.
+        /// Some if the history has a past, and may have gone on elsewhere (rule 11): the override, and the last seqno
+        /// that other databases surely have in common with this one.
         forks: Option<(Uuid, Seqno)>,
     },
 }
 
-/// Every member holds the first view of a history, and whoever is beyond it takes a snapshot.
+/// Every member holds the first view of a history; a member that lacks later entries takes an SST.
 const FIRST_VIEW: Seqno = 1;
 
 impl Beginning {
-    /// `bootstrap` names the history or the override that an operator's order makes. If that is an unvouched one, nobody vouches for the
-    /// database: others may have other rows under the same seqnos. A node that was alone in its last view has no others: it goes on
-    /// with its log and makes no override, however often it is started without grastate.dat. `last_action`: the last total-order
-    /// action that began on the database at `local`. `diverged`: the database differs from what the log makes of it, and goes on from
-    /// where it stands, if at all.
+    /// Chooses the beginning. `bootstrap`: the UUID of the history or override that the operator's order makes. With an
+    /// unvouched override, nobody vouches for the database: other nodes may have other rows under the same seqnos. A
+    /// node that was alone in its last view has no such other nodes. It goes on with its log and makes no override,
+    /// however often it starts without grastate.dat. `last_action`: the last total-order action that began on the
+    /// database at `local`. `diverged`: the database differs from the state that the log produces, so the node may only
+    /// found anew at the database's position.
     pub fn of(
         bootstrap: Option<Uuid>,
         (local, diverged): (Gtid, bool),
@@ -57,8 +59,8 @@ impl Beginning {
             };
         };
         let unvouched = is_unvouched_override(&fresh);
-        // A database that is ahead of the log or too far behind it, or may hold an action above its
-        // position, goes on alone only from where it stands (rules 5, 13).
+        // In three cases the node may go on alone only from the database's position (rules 5, 13): the database is
+        // ahead of the log, it is too far behind the log, or it may hold an action above its position.
         let goes_on = |recovery: &Recovery| {
             let has_seat = last_view(recovery).replica(me).is_some();
             let is_behind = local.precedes(last_action.gtid);
@@ -84,7 +86,7 @@ impl Beginning {
                 history: local.uuid,
                 forks: Some((fresh, common)),
             },
-            // Numbers that a database holds are never given out again (rule 5).
+            // Seqnos that a database holds are never given to other entries (rule 5).
             None => Beginning::Found {
                 history: fresh,
                 forks: None,
@@ -92,7 +94,7 @@ impl Beginning {
         }
     }
 
-    /// Prepares log, group and replicator for this beginning. Gives the group's first event.
+    /// Prepares log, group and replicator for this beginning. Returns the group's first event.
     pub fn prepare(
         self,
         storage: &mut Storage,
@@ -117,10 +119,10 @@ impl Beginning {
                     ..Checkpoint::default()
                 };
                 storage.begin(&checkpoint, Forgotten::default())?;
-                // By the operator's word these are the cluster's data.
+                // The operator's order declares this database to be the cluster's.
                 storage.note_diverged(false)?;
                 connect.bootstrap = Some(history);
-                // A database without a history has none of its overrides either.
+                // A database without a history has no overrides in its past.
                 let past = connect.overrides.iter().filter(|_| forks.is_some());
                 let past = past.map(|(id, _)| *id).collect();
                 if let Some((id, common)) = forks {
@@ -135,7 +137,8 @@ impl Beginning {
         }
     }
 
-    /// How many overrides precede the one that this is; 0 if it is none. `noted`: those in the database's past.
+    /// Returns the number of overrides before the one that this beginning makes; 0 if it makes none. `noted`: the
+    /// overrides in the database's past.
     pub fn overrides_before(&self, noted: &[(Uuid, Seqno)]) -> usize {
         match self {
             Beginning::Resume {
@@ -155,13 +158,14 @@ impl Beginning {
     }
 }
 
-/// True if nobody else was in the last view: this node overrules nobody. One that may have forgotten is not elected, be it alone.
+/// Returns true if this replica was alone in its last view: then it overrules no other member. An amnesiac replica does
+/// not elect itself, even if it is alone.
 fn elects_itself(recovery: &Recovery, me: ReplicaId) -> bool {
     let members = &last_view(recovery).members;
     members.iter().all(|member| member.replica == me) && !recovery.forgotten.entries
 }
 
-/// The last view that the log knows of.
+/// Returns the last view in the log.
 fn last_view(recovery: &Recovery) -> &Configuration {
     let in_log = recovery.log.entries.iter().rev();
     let mut configurations = in_log.filter_map(|entry| match &entry.body {

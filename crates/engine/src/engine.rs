@@ -1,4 +1,4 @@
-//! The engine's state, how events come in, and the order in which everything goes out.
+//! The engine's state, the ways in for events, and [`Engine::pump`], which fixes the order of everything that goes out.
 
 use bytes::Bytes;
 use trireme_group::{
@@ -25,54 +25,54 @@ use crate::undelivered::Undelivered;
 pub struct Start {
     /// The group's settings; `append_is_durable` is set from the log's durability.
     pub config: group::Config,
-    /// The ballot that this replica has promised.
+    /// The term that this replica has promised.
     pub promised: Ballot,
-    /// The log that this replica acknowledged with last ([`Outside::in_log`]); nil: none, or not known.
+    /// The id of the log with which this replica acknowledged last ([`Outside::in_log`]); nil: none, or unknown.
     pub last_log: Uuid,
-    /// Whether a log that an earlier process left is gone on with.
+    /// True if the node goes on with the log of an earlier process, if there is one.
     pub recover: bool,
-    /// The time since the machine was started (`/proc/sys/kernel/random/boot_id`).
+    /// The id of this boot of the machine (`/proc/sys/kernel/random/boot_id`).
     pub boot_id: [u8; 16],
-    /// The log; its identity is filled in when the history is known.
+    /// The log's settings; the engine fills in the identity when it knows the history.
     pub log: LogConfig,
-    /// Where the log lies.
+    /// Opens the log's directory.
     pub disk: OpenDisk,
-    /// The mark, outside the log's volume, of the log's end; None: there is none.
+    /// Keeps the mark of the log's end, outside the log's volume; None: there is no mark.
     pub mark: Option<Box<dyn KeepMark>>,
-    /// Flushes that acknowledgements wait for (`repl.durability=disk`), or that nothing waits for, are handed
-    /// to [`Outside::flush`], so that everything else goes on meanwhile.
+    /// True if flushes go to [`Outside::flush`], so that everything else goes on meanwhile: flushes that
+    /// acknowledgements wait for (`repl.durability=disk`), and flushes that nothing waits for.
     pub flushes_apart: bool,
     /// Position of the database.
     pub local: Gtid,
-    /// The database was asked, and has never been at any position.
+    /// The database was asked for its position, and has never had one.
     pub untouched: bool,
-    /// Found a history, or continue the database's own, alone; holds the uuid for a new one, or for
-    /// the override that this is. [`trireme_group::unvouched_override`] marks one of which nobody vouches for the
-    /// database ([`unvouched_position`]).
+    /// Order to found a history, or to continue the database's own history alone: the UUID of the new history or of the
+    /// override. [`trireme_group::unvouched_override`] marks an override whose database nobody vouches for
+    /// ([`unvouched_position`]).
     pub bootstrap: Option<Uuid>,
-    /// A cluster may be founded with others, if this node has no history at all (`pc.bootstrap_expect`).
+    /// The cluster that this node may found with others, if it has no history at all (`pc.bootstrap_expect`).
     pub expect: Option<Expected>,
     /// True if the server's storage engines are up.
     pub server_running: bool,
-    /// What follows the database is applied although the server has died of it again and again, if it is this seqno
-    /// (`repl.apply_again`); 0: none.
+    /// The seqno that is applied although the server has died of it again and again, if it is the first above the
+    /// database's position (`repl.apply_again`); 0: none.
     pub apply_again: Seqno,
     /// The replicator's settings.
     pub options: replicator::Options,
-    /// Sizes at which the engine goes about things otherwise.
+    /// Sizes that switch the engine to another way of working.
     pub thresholds: Thresholds,
 }
 
-/// A cluster that is to be founded without choosing a node.
+/// A cluster that nodes found together, without an operator who chooses one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// By so many nodes.
+    /// Number of nodes that found it.
     pub nodes: u32,
-    /// Names the new history, if this node is the founder.
+    /// UUID of the new history, if this node is the founder.
     pub history: Uuid,
 }
 
-/// The state that lives as long as a connection.
+/// The state of one connection.
 pub struct Link {
     /// Order and membership.
     pub group: Group,
@@ -81,31 +81,31 @@ pub struct Link {
     /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
     pub(crate) flush_appends: bool,
     pub(crate) flushes_apart: bool,
-    /// Something was appended that is flushed in every mode before anything is said of it (rule 4).
+    /// An entry was appended that every mode flushes before any message speaks of it (rule 4).
     pub(crate) flush_now: bool,
-    /// Something was appended and not yet handed to the operating system.
+    /// An entry was appended and is not handed to the operating system yet.
     pub(crate) unwritten: bool,
     /// The last entry appended that no flush covers yet.
     pub(crate) unflushed: Option<Position>,
     /// The last entry that the flush under way covers.
     pub(crate) flushing: Option<Position>,
-    /// A flush is under way that nothing waits for.
+    /// A flush is running that nothing waits for.
     pub(crate) writing_back: bool,
-    /// How long the disk keeps the flush under way.
+    /// The duration of the running flush.
     pub(crate) hang: Hang,
     pub(crate) history_told: bool,
     pub(crate) log_told: bool,
-    /// The history that this node founds, if the others support it.
+    /// The UUID of the history that this node founds, if the other nodes support it.
     pub(crate) to_found: Option<Uuid>,
-    /// It has founded or continued the history, and the state beside the log is not flushed yet.
+    /// The node has founded or continued the history, and the state beside the log is not flushed yet.
     pub(crate) just_founded: bool,
-    /// Of a log that grows because a member's lags behind.
+    /// Reports of a log that grows because a member's log lags behind.
     pub(crate) laggard_told: Told,
     pub(crate) undelivered: Undelivered,
 }
 
 impl Link {
-    /// A connection that has written nothing yet.
+    /// Returns a connection that has written nothing yet.
     fn new(group: Group, storage: Storage, undelivered: Undelivered, flush_appends: bool) -> Link {
         Link {
             group,
@@ -128,42 +128,42 @@ impl Link {
     }
 }
 
-/// Why a node cannot go on in its cluster.
+/// The reason why a node cannot go on in its cluster.
 pub(crate) struct Failure {
     pub(crate) text: String,
-    /// Only room, descriptors or memory were lacking: the volume has given up nothing.
+    /// Only room, descriptors or memory were lacking: the volume has lost nothing.
     pub(crate) is_lack: bool,
 }
 
 /// Group, replicator and log of one node.
 pub struct Engine {
-    /// The node; outlives connections.
+    /// The replicator; outlives connections.
     pub replicator: Replicator,
     pub(crate) link: Option<Link>,
-    /// The group has taken in something since its last flush.
+    /// The group has taken in an event since its last flush.
     pub(crate) group_dirty: bool,
-    /// Handed by the last connection's group to the next one's.
+    /// The state that the last connection's group hands to the next one's.
     lasting: Lasting,
     /// A write has failed: the connection ends with this pump.
     pub(crate) failed: Option<Failure>,
-    /// The log's volume may have given up what was acknowledged (rule 4). Outlives connections.
+    /// The log's volume may have lost acknowledged entries (rule 4). Outlives connections.
     pub(crate) volume_failed: bool,
-    /// The log of a connection that such a failure has ended: takes notes still.
+    /// The log of a connection that such a failure has ended. It still takes notes.
     pub(crate) failed_log: Option<Storage>,
-    /// The log of a connection that was given up while something in it waited to be applied.
+    /// The log of a connection that ended while entries in it waited to be applied.
     closed_log: Option<Storage>,
-    /// The cluster has gone on by this process's word, without something that was acknowledged.
+    /// Set if this process has let the cluster go on without entries that were acknowledged.
     pub(crate) reformed: Option<Reformed>,
-    /// To be told at the next opportunity: what is not as it should be.
+    /// Warnings for the operator, for the next opportunity.
     pub(crate) notes: Vec<String>,
-    /// Of a log that could not be read for a moment.
+    /// Paces the reports of a log that is unreadable for a moment.
     pub(crate) shortage_reminder: Reminder,
     pub(crate) group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
 
 impl Engine {
-    /// A node that is not connected.
+    /// Returns a node that is not connected.
     pub fn new(replicator: Replicator) -> Engine {
         Engine {
             replicator,
@@ -182,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// Begins a connection. What comes of it is carried out by [`Engine::pump`].
+    /// Begins a connection. [`Engine::pump`] carries out its actions.
     ///
     /// Err: nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), StartError> {
@@ -195,7 +195,7 @@ impl Engine {
         storage.thresholds = start.thresholds;
         storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
-        // A founder has no past if its database has none, or none that is known.
+        // A founder whose database has no known position has no past.
         let looks_back = start.recover && (start.bootstrap.is_none() || local.is_known());
         if looks_back && !start.server_running {
             storage.begin_trial(local, start.apply_again)?;
@@ -206,7 +206,8 @@ impl Engine {
             let recovered = storage.recover(local.uuid, held_bytes, self.volume_failed)?;
             recovery = recovered.map(Box::new);
         }
-        // A founder of the history that died before its database had kept the first view has all that is needed.
+        // If a founder of the history died before its database had kept the first view, its log has everything that the
+        // database needs.
         let founded = |recovery: &Recovery| {
             recovery.history == local.uuid && recovery.was_founded_by(me.replica)
         };
@@ -265,7 +266,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The state that the last connection's group hands to the next one's.
+    /// Returns the state that the last connection's group hands to the next one's.
     fn handed_on(&self) -> Lasting {
         match planted(Mutant::WithdrawalsForgotten) {
             true => Lasting::default(),
@@ -273,14 +274,14 @@ impl Engine {
         }
     }
 
-    /// Ends the group, which hands on what lasts, and gives its log.
+    /// Ends the group, keeps its lasting state, and returns its log.
     pub(crate) fn take_link(&mut self) -> Option<Storage> {
         let Link { group, storage, .. } = self.link.take()?;
         self.lasting = group.lasting();
         Some(storage)
     }
 
-    /// The connection is gone; the replicator stays.
+    /// Ends the connection; the replicator stays.
     pub fn drop_link(&mut self) {
         let needs_log = self.replicator.needs_log();
         self.closed_log = self.failed_log.take().filter(|_| needs_log);
@@ -310,7 +311,7 @@ impl Engine {
         self.link.as_mut().map(|link| &mut link.group)
     }
 
-    /// An event for the replicator.
+    /// Hands an event to the replicator.
     pub fn node(&mut self, now_ms: u64, event: replicator::Event) {
         let history = match &self.link {
             Some(link) => &link.storage as &dyn replicator::History,
@@ -319,7 +320,7 @@ impl Engine {
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
     }
 
-    /// Counters and states of the node. Cheap.
+    /// Returns counters and states of the node. Cheap.
     pub fn status(&self) -> replicator::Status {
         self.replicator.status(match &self.link {
             Some(link) => &link.storage,
@@ -327,12 +328,12 @@ impl Engine {
         })
     }
 
-    /// True if the disk of the log keeps a flush for longer than one that works.
+    /// Returns true if the log's disk takes longer for a flush than a working disk does.
     pub fn flush_hangs(&self, now_ms: u64) -> bool {
         (self.link.as_ref()).is_some_and(|link| link.hang.is_long(now_ms))
     }
 
-    /// An event for the group, if there is one.
+    /// Hands an event to the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
         if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {
             link.group.config_mut().proof = self.replicator.proof();
@@ -341,7 +342,7 @@ impl Engine {
         }
     }
 
-    /// A frame from a peer. Err: malformed, the peer is not to be listened to any more.
+    /// Takes in a frame from a peer. Err: the frame is malformed, and the caller must disconnect the peer.
     pub fn frame(&mut self, now_ms: u64, from: Incarnation, frame: &Bytes) -> Result<(), String> {
         match frame.first().and_then(|byte| Channel::of(*byte)) {
             Some(Channel::Group | Channel::Bulk) => {
@@ -358,7 +359,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Tells both that time has passed, if they asked for it.
+    /// Tells group and replicator that time has passed, if their deadline has come.
     pub fn tick(&mut self, now_ms: u64) {
         if let Some(link) = (self.link.as_mut()).filter(|l| now_ms >= l.group.next_deadline()) {
             let hangs = link.hang.is_long(now_ms) && !planted(Mutant::HangUnseen);
@@ -374,7 +375,7 @@ impl Engine {
         }
     }
 
-    /// When [`Engine::tick`] is due at the latest.
+    /// Returns the latest time for the next [`Engine::tick`].
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let group = self.link.as_ref().map(|link| link.group.next_deadline());
         let node = self.replicator.next_deadline_ms();
@@ -382,7 +383,7 @@ impl Engine {
         group.into_iter().chain(node).chain(waiting).min()
     }
 
-    /// Carries out actions until nothing is left to do, and writes the log. What was given to
+    /// Carries out actions until nothing is left to do, and writes the log. Messages that were given to
     /// [`Outside::send`] may leave the node when this returns, and not before.
     pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         if let Some(link) = &mut self.link {
@@ -426,7 +427,7 @@ impl Engine {
         self.end_if_failed(now_ms, outside);
     }
 
-    /// The replicator wants its actions carried out before its next event.
+    /// Carries out the replicator's actions before its next event.
     pub fn carry_out(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         while !self.node_actions.is_empty() {
             let mut actions = std::mem::take(&mut self.node_actions);
@@ -440,10 +441,10 @@ impl Engine {
     }
 }
 
-/// Position that the database holds, as far as grastate.dat and the server know (server-contract.md#init). What
-/// the server has recovered from the database itself counts more than the file's number. A file without a
-/// history says that the position is not to be believed; if that is only for a total-order action that was
-/// `interrupted` ([`Storage::interrupted_action`]), the position holds, and rule 13 with it.
+/// Returns the database's position, as far as grastate.dat and the server know it (server-contract.md#init). A position
+/// that the server has recovered from the database counts more than the file's seqno. A file without a history says
+/// that the position is not reliable. If the only cause is a total-order action that was `interrupted`
+/// ([`Storage::interrupted_action`]), the position holds, and rule 13 applies.
 pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
     if state.uuid.is_nil() {
         let is_explained = interrupted.is_known() && server.uuid == interrupted.uuid;
@@ -458,9 +459,9 @@ pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
     state
 }
 
-/// The same of a database whose grastate.dat was removed, when its node is bootstrapped: no snapshot can take its place. What the
-/// server has recovered counts then, if `log`, the history of the write-set log beside it, says that this is no copy of
-/// another cluster's database.
+/// Returns the position of a bootstrapped database whose grastate.dat was removed; no SST can replace such a database.
+/// The server's recovered position counts only if `log`, the history of the write-set log beside the database, is the
+/// same: then the database is no copy of another cluster's.
 pub fn unvouched_position(server: Gtid, log: Option<Uuid>) -> Gtid {
     match server.is_known() && log == Some(server.uuid) {
         true => server,
@@ -468,7 +469,7 @@ pub fn unvouched_position(server: Gtid, log: Option<Uuid>) -> Gtid {
     }
 }
 
-/// What the replicator may read back when its connection is over: what it still has to apply.
+/// Returns the log from which the replicator may read when its connection is over: it may still have entries to apply.
 fn ended<'a>(
     failed: &'a Option<Storage>,
     closed: &'a Option<Storage>,

@@ -1,5 +1,6 @@
-//! The write-set log, as the group reads it. Of a large entry never more is read at once than somebody has asked for: whole,
-//! one would hold up everything else for seconds (measured: 0.7 to 2 s per GiB, and a leader that is silent for so long is replaced).
+//! The write-set log, as the group reads it. Of a large entry, one read takes only the part that was requested. A read
+//! of the whole entry would block everything else for seconds (measured: 0.7 to 2 s per GiB), and members replace a
+//! leader that is silent for so long.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,30 +13,30 @@ use trireme_log::{Log, LogError};
 
 use crate::storage::Storage;
 
-/// Readers of parts at a time whose checksums are kept.
+/// Maximum of running checksums that are kept, one per reader of a large entry.
 const READERS_MAX: usize = 64;
-/// What precedes the payload.
+/// Length of the entry's head, which precedes the payload.
 const HEAD_BYTES: u32 = ENTRY_HEAD_BYTES as u32;
 
-/// What is known of large entries that are read in parts.
+/// The state of large entries that are read in parts.
 #[derive(Default)]
 pub(crate) struct LargeReads {
-    /// CRC-32C of the bytes of a payload up to an offset: what was read by somebody who asks for one part after the other.
-    /// The oldest first.
+    /// Running checksums of readers that request one part after the other, oldest first: position, offset, CRC-32C of
+    /// the payload up to that offset.
     read_up_to: VecDeque<(Position, u32, u32)>,
-    /// Entries whose payloads are not what was written, or could not be read.
+    /// Positions of entries whose payloads differ from the written bytes, or could not be read.
     damaged: BTreeSet<Position>,
 }
 
 impl LargeReads {
-    /// What is above `after` is gone: other entries take these places.
+    /// Forgets entries above `after`: the log has dropped them, and other entries take their places.
     pub(crate) fn truncate(&mut self, after: Position) {
         self.read_up_to
             .retain(|(position, _, _)| *position <= after);
         self.damaged.retain(|position| *position <= after);
     }
 
-    /// Takes in a part that was read; false if it was the last, and they are not together what was written.
+    /// Takes in a part that was read. Returns false if it was the last part and the checksum of all parts is wrong.
     fn take_in(&mut self, position: Position, head: &EntryHead, offset: u32, part: &[u8]) -> bool {
         let is_it = |known: &(Position, u32, u32)| (known.0, known.1) == (position, offset);
         let found = self.read_up_to.iter().position(is_it);
@@ -58,12 +59,12 @@ impl LargeReads {
 }
 
 impl Storage {
-    /// True if the entry at `position` is known not to be what was written, or not to be readable.
+    /// Returns true if the entry at `position` is known to be damaged or unreadable.
     pub(crate) fn is_damaged(&self, position: Position) -> bool {
         self.large_reads.borrow().damaged.contains(&position)
     }
 
-    /// The log, if it holds a large entry at `position`.
+    /// Returns the log, if it holds a large entry at `position`.
     fn log_with_large(&self, position: Position) -> Option<&Log> {
         let log = self.log.as_ref()?;
         (log.len_at(position)? >= self.thresholds.large_read_bytes).then_some(log)
@@ -118,7 +119,7 @@ impl LogReader for Storage {
         }
         let entry = self.read(position)?;
         if entry.is_none() && self.log_with_large(position).is_some() {
-            // Not the whole again with the next question.
+            // Do not read the whole entry again at the next request.
             self.large_reads.borrow_mut().damaged.insert(position);
         }
         Ok(entry.map(EntryHead::from))
@@ -151,7 +152,7 @@ impl LogReader for Storage {
             Ok(Some(_)) => self.note_damage(log.damage_at(position)),
             Err(_) => {} // noted
         }
-        // Its head may well be read: who asks would be sent to it again and again.
+        // The head may still be readable; without this note the same reader would be sent here again and again.
         reads.damaged.insert(position);
         Ok(None)
     }

@@ -1,27 +1,29 @@
-//! A flush that does not end: it is told, and leadership goes elsewhere. The member keeps its vote and its place, since it has
-//! forgotten nothing and acknowledges nothing that waits for the disk (docs/guarantees.md, section 4).
+//! Detects a flush that does not end. It is reported, and leadership goes to another member. The member keeps its vote
+//! and its place: it has lost nothing, and acknowledges nothing that waits for the disk (docs/guarantees.md, section
+//! 4).
 
 use trireme_group::Reminder;
 
-/// A disk that keeps a flush for so long does not answer: what is slow takes some 100 ms.
+/// A disk that needs so long for a flush does not answer; a slow one needs some 100 ms.
 const HANG_MS: u64 = 5_000;
 
-/// How long the disk has kept the flush that was handed out.
+/// The duration of the flush that was handed out.
 #[derive(Default)]
 pub(crate) struct Hang {
     begun_ms: Option<u64>,
     reminder: Reminder,
-    /// It was told, and has not ended.
+    /// The hang was reported, and has not ended.
     told: bool,
 }
 
 impl Hang {
-    /// A flush was handed out.
+    /// Notes that a flush was handed out.
     pub(crate) fn begins(&mut self, now_ms: u64) {
         self.begun_ms = Some(now_ms);
     }
 
-    /// It has ended, or was one of another log. What is to be told then.
+    /// Notes that the flush has ended, or was one of another log. Returns the message for the operator, if the hang was
+    /// reported.
     pub(crate) fn ends(&mut self, now_ms: u64) -> Option<String> {
         let seconds = now_ms.saturating_sub(self.begun_ms.take()?) / 1_000;
         std::mem::take(&mut self.told).then(|| {
@@ -29,12 +31,12 @@ impl Hang {
         })
     }
 
-    /// True if it takes too long.
+    /// Returns true if the flush takes too long.
     pub(crate) fn is_long(&self, now_ms: u64) -> bool {
         self.begun_ms.is_some_and(|begun| now_ms >= begun + HANG_MS)
     }
 
-    /// What is to be told now. `dir`: where the log lies.
+    /// Returns the message that is due now, if any. `dir`: the log's directory.
     pub(crate) fn is_due(&mut self, now_ms: u64, dir: impl FnOnce() -> String) -> Option<String> {
         let begun_ms = self.begun_ms.filter(|_| self.is_long(now_ms))?;
         if !self.reminder.is_due(now_ms) {

@@ -1,19 +1,19 @@
-//! What the log keeps because a member's log lacks it (rule 12), and that an operator hears of it.
+//! Entries that the log keeps because a member's log lacks them (rule 12), and the report of that to the operator.
 
 use trireme_group::{Group, Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
-/// Who lacks most.
+/// The member whose log lacks most entries.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Laggard {
     member: Incarnation,
-    /// Its log may lack what is here and above.
+    /// The lowest position that its log may lack.
     pub lacks_from: Position,
 }
 
 impl Laggard {
-    /// `unreported`: as in [`trireme_replicator::LogAction::Pin`]. What a member's log holds it has from there, be it
-    /// slow to apply it, or paused.
+    /// Returns the member that lacks most. `unreported`: as in [`trireme_replicator::LogAction::Pin`]. A member needs
+    /// no entry from us that its own log holds, even if it applies slowly or is paused.
     pub(crate) fn among(unreported: &[(Incarnation, Position)], group: &Group) -> Option<Laggard> {
         let lacks = |(member, from): &(Incarnation, Position)| Laggard {
             member: *member,
@@ -26,15 +26,15 @@ impl Laggard {
     }
 }
 
-/// How large the log was, beyond `gcache.size`, when the operator was told last.
+/// The size of the log beyond `gcache.size` at the last report to the operator.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     excess_bytes: u64,
 }
 
 impl Told {
-    /// The log is larger than `gcache.size` by so much, for this member; less than `unsaid_bytes` is not worth a word. Some:
-    /// what to tell.
+    /// Notes that the log exceeds `gcache.size` by `excess_bytes`, because of this member. Returns the report, if one
+    /// is due: not below `unsaid_bytes`, and then each time when the excess has doubled.
     pub(crate) fn grows(
         &mut self,
         excess_bytes: u64,

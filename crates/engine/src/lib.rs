@@ -1,9 +1,8 @@
 //! The engine of a node: group, replicator and write-set log put together.
 //!
-//! [`Engine`] hands each state machine what the other one says, and writes the log before anything
-//! that speaks of it leaves the node. What is left to do outside (peers, files, the server's
-//! threads) goes through [`Outside`]. The provider and the simulator drive the same engine: there
-//! is no clock, thread or socket in here, and the log's disk is a trait.
+//! [`Engine`] hands the output of each state machine to the other, and writes the log before a message that speaks of
+//! it leaves the node. All other work (peers, files, the server's threads) goes through [`Outside`]. The provider and
+//! the simulator drive the same engine: it has no clock, thread or socket, and the log's disk is a trait.
 
 #![forbid(unsafe_code)]
 

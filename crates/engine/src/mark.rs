@@ -1,7 +1,7 @@
-//! The mark: how far the log reached when this replica last acknowledged with it, kept outside the log's volume
-//! (docs/state-files.md, "The mark"). In: each write of the log, each failure of its volume. Out: whether a log that is found
-//! again has lost what was acknowledged in this boot of the machine (rule 4). Only `os` mode has one: in `disk` mode nothing is
-//! acknowledged that is not flushed, and in `memory` mode each death of the process forgets.
+//! The mark: the end of the log at this replica's last acknowledgement, kept outside the log's volume
+//! (docs/state-files.md, "The mark"). In: each write of the log, each failure of its volume. Out: whether a log that is
+//! found again has lost acknowledged entries in this boot of the machine (rule 4). Only `os` mode has a mark: `disk`
+//! mode acknowledges only flushed entries, and in `memory` mode each death of the process loses the log.
 
 use std::io;
 
@@ -17,15 +17,15 @@ const MAGIC: &[u8; 8] = b"TRIRMARK";
 const VERSION: u32 = 1;
 const FAILED: u32 = 1;
 
-/// Where the mark is kept: as quick as memory, on another volume than the log, gone when the machine starts anew.
+/// Keeps the mark: as quick as memory, on another volume than the log, gone when the machine restarts.
 pub trait KeepMark: Send {
-    /// What was stored last; None: nothing.
+    /// Returns the bytes that were stored last; None: there are none.
     fn load(&mut self) -> io::Result<Option<Vec<u8>>>;
-    /// Replaces what is stored. It outlives the process when this returns.
+    /// Replaces the stored bytes. They outlive the process when this returns.
     fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()>;
-    /// Nothing is stored any more.
+    /// Removes the stored bytes.
     fn remove(&mut self) -> io::Result<()>;
-    /// Where it is, for messages.
+    /// Returns the place of the mark, for messages.
     fn place(&self) -> String;
 }
 
@@ -33,11 +33,11 @@ pub trait KeepMark: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     boot_id: [u8; 16],
-    /// Id of the log that it speaks of.
+    /// Id of the log.
     log: Uuid,
-    /// Address up to which the log was written: nothing beyond was acknowledged.
+    /// Address up to which the log was written: no entry beyond it was acknowledged.
     end: u64,
-    /// The volume may have given up what it had taken.
+    /// The volume may have lost bytes that it had taken.
     failed: bool,
 }
 
@@ -56,7 +56,7 @@ impl Mark {
         out
     }
 
-    /// None: it is damaged, or of a newer version.
+    /// Returns None if the mark is damaged, or of a newer version.
     fn decode(bytes: &[u8]) -> Option<Mark> {
         let bytes: &[u8; MARK_BYTES] = bytes.try_into().ok()?;
         let u32_at = |at: usize| Some(u32::from_le_bytes(bytes[at..at + 4].try_into().ok()?));
@@ -75,11 +75,11 @@ impl Mark {
 
 /// The mark of one connection, and where it is kept.
 pub(crate) struct Marker {
-    /// None: it is switched off, or could not be written.
+    /// None: the mark is switched off, or could not be written.
     keeper: Option<Box<dyn KeepMark>>,
-    /// As it is stored; None: nothing was stored yet.
+    /// The mark as stored; None: nothing was stored yet.
     mark: Option<Mark>,
-    /// What an operator should know.
+    /// Messages for the operator.
     notes: Vec<String>,
 }
 
@@ -96,15 +96,15 @@ impl Marker {
         std::mem::take(&mut self.notes)
     }
 
-    /// What the mark of an earlier connection tells of a log that was found, which ends at this address. Err: why it may miss
-    /// what this replica has acknowledged.
+    /// Compares the mark of an earlier connection with the log that was found, which ends at address `end`. Err: the
+    /// reason why the log may lack entries that this replica has acknowledged.
     pub(crate) fn examine(
         &mut self,
         last: Option<&Session>,
         boot_id: [u8; 16],
         end: u64,
     ) -> Result<(), String> {
-        // A clean stop has flushed everything; in another boot, and in another mode, the session decides.
+        // A clean stop has flushed everything; in another mode, and in another boot, the session decides alone.
         let speaks = |last: &&Session| !last.clean && last.durability == Durability::Os;
         let (Some(last), Some(keeper)) = (last.filter(speaks), &mut self.keeper) else {
             return Ok(());
@@ -142,7 +142,8 @@ impl Marker {
         Ok(())
     }
 
-    /// A log of this id, which ends at this address, is gone on with. What earlier marks told has been noted in it.
+    /// Begins the mark of this log, which ends at address `end`. The caller has noted the result of earlier marks in
+    /// the log.
     pub(crate) fn begin(&mut self, durability: Durability, boot_id: [u8; 16], log: Uuid, end: u64) {
         if durability != Durability::Os {
             return self.end();
@@ -155,7 +156,7 @@ impl Marker {
         });
     }
 
-    /// The log has been written up to this address, and may be acknowledged up to there.
+    /// Notes that the log was written up to this address: the replica may acknowledge up to there.
     pub(crate) fn advance(&mut self, end: u64) {
         let lags = |mark: &&Mark| mark.end < end;
         if let Some(mark) = self.mark.as_ref().filter(lags) {
@@ -169,7 +170,7 @@ impl Marker {
         }
     }
 
-    /// The volume of this log may have given up what it had taken.
+    /// Notes that the volume of this log may have lost bytes that it had taken.
     pub(crate) fn fail(&mut self, boot_id: [u8; 16], log: Uuid) {
         let mark = self.mark.clone().unwrap_or(Mark {
             boot_id,
@@ -183,7 +184,7 @@ impl Marker {
         });
     }
 
-    /// The log needs no mark any more.
+    /// Removes the mark: the log needs it no longer.
     pub(crate) fn end(&mut self) {
         self.mark = None;
         let removed = self.keeper.as_mut().map_or(Ok(()), |k| k.remove());
@@ -197,13 +198,13 @@ impl Marker {
         let stored = keeper.store(&mark.encode());
         match stored.is_ok() {
             true => self.mark = Some(mark),
-            // A mark that lags accuses nobody.
+            // A mark that lags behind accuses no log.
             false => self.mark = None,
         }
         self.tell(stored);
     }
 
-    /// Without a mark the node goes on as before there were any.
+    /// Reports an error. Without a mark the node goes on, and relies on the session alone.
     fn tell(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             let keeper = self.keeper.take();

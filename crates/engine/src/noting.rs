@@ -1,4 +1,4 @@
-//! What is noted beside the log, flushed, for the next process.
+//! Notes for the next process, kept beside the log and flushed.
 
 use trireme_group::{OVERRIDES_MAX, Uuid};
 use trireme_log::{Durability, Log, LogError};
@@ -11,7 +11,7 @@ use crate::storage::Storage;
 
 impl Storage {
     /// Notes, flushed, that a total-order action begins to execute, or has ended (rule 13);
-    /// [`Gtid::UNDEFINED`]: nothing is to be concluded from one.
+    /// [`Gtid::UNDEFINED`]: the database is not suspected to hold any action.
     pub fn note_action(&mut self, gtid: Gtid, ended: bool) -> Result<(), LogError> {
         self.session.action = LastAction {
             gtid,
@@ -21,8 +21,8 @@ impl Storage {
         self.save_session()
     }
 
-    /// Notes, flushed, that the server begins to apply what follows the position that it started at: should it die of it
-    /// again and again, it is not given it for ever. Only the first apply of a process costs anything.
+    /// Notes, flushed, that the server begins to apply the entries above its starting position. If the server dies of
+    /// them again and again, a later start refuses to give them to it. Only the first apply of a process costs a write.
     pub fn note_applying(&mut self) -> Result<(), LogError> {
         match &mut self.session.trial {
             Some(trial) if !trial.begun => trial.begun = true,
@@ -31,28 +31,29 @@ impl Storage {
         self.save_session()
     }
 
-    /// Notes, flushed, whether the database differs from what the cluster agreed on. Costs nothing if it is noted already.
+    /// Notes, flushed, whether the database differs from the cluster's state. Costs nothing if the note is there
+    /// already.
     pub fn note_diverged(&mut self, diverged: bool) -> Result<(), LogError> {
         self.session.diverged = diverged;
         self.save_session()
     }
 
-    /// True if the database differs from what the cluster agreed on ([`Storage::recall`]).
+    /// Returns true if the database differs from the cluster's state ([`Storage::recall`]).
     pub(crate) fn has_diverged(&self) -> bool {
         self.session.diverged
     }
 
-    /// What is noted of the database: the last total-order action that began, and the overrides in its past.
+    /// Returns the notes on the database: the last total-order action that began, and the overrides in its past.
     pub(crate) fn noted(&self) -> (LastAction, Vec<(Uuid, Seqno)>) {
         (self.session.action, self.session.overrides.clone())
     }
 
-    /// Notes, flushed, that the database's history is to include this override, above an unknown seqno.
-    /// `in_log`: all that the group's log holds, which the database follows.
+    /// Notes, flushed, that the database's history will include this override, above an unknown seqno. `in_log`: all
+    /// overrides in the group's log, which the database follows.
     pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
         let overrides = &mut self.session.overrides;
         if overrides.len() >= OVERRIDES_MAX {
-            // Those that were dropped from the log again have come to nothing.
+            // Overrides that were dropped from the log again never took effect.
             overrides.retain(|(known, fork)| *fork != 0 || in_log.contains(known));
         }
         if overrides.iter().all(|(known, _)| *known != id) {
@@ -61,13 +62,14 @@ impl Storage {
         self.save_session()
     }
 
-    /// Notes, flushed, which overrides the database's history includes (rule 11).
+    /// Notes, flushed, the overrides that the database's history includes (rule 11).
     pub fn note_overrides(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
         self.session.overrides = overrides;
         self.save_session()
     }
 
-    /// Notes, flushed, what this replica may miss of what it acknowledged (rule 4). Costs nothing if it is noted already.
+    /// Notes, flushed, which acknowledged data this replica may lack (rule 4). Costs nothing if the note is there
+    /// already.
     pub fn note_forgotten(&mut self, forgotten: Forgotten) -> Result<(), LogError> {
         if self.session.forgotten == forgotten {
             return Ok(());
@@ -76,8 +78,7 @@ impl Storage {
         self.save_session()
     }
 
-    /// The process lets go of the log, with everything flushed: the next one misses nothing. It can still be
-    /// read.
+    /// Ends the use of the log, with everything flushed: the next process will lack nothing. The log can still be read.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.staging = Staging::default();
         self.flush()?;
@@ -87,9 +88,10 @@ impl Storage {
         Ok(())
     }
 
-    /// Nothing more can be kept. True if the volume may have given up what it had taken, and acknowledgements relied on that:
-    /// this replica may have forgotten something. It is noted beside the log, which may fail too, and outside of its volume.
-    /// `is_lack`: only room, descriptors or memory were lacking; then a flush tells whether all that was taken is kept.
+    /// Notes that the log's volume has failed. Returns true if the volume may have lost bytes that acknowledgements
+    /// relied on: this replica may be amnesiac. The note goes beside the log, where the write may fail too, and outside
+    /// the log's volume. `is_lack`: only room, descriptors or memory were lacking; then a flush tells whether the
+    /// volume keeps everything.
     pub(crate) fn note_failure(&mut self, is_lack: bool) -> bool {
         let kept = planted(Mutant::FailureNotNoted)
             || self.config.durability == Durability::Disk
@@ -103,9 +105,9 @@ impl Storage {
         if kept {
             return false;
         }
-        // First, for the volume may also keep us waiting.
+        // The mark comes first: a write to the failed volume may block.
         self.marker.fail(self.session.boot_id, self.session.log);
-        // What was flushed before, configurations among it, is there still.
+        // Entries that were flushed before, such as configurations, are still there.
         let Forgotten { entries, views } = self.session.forgotten;
         let forgotten = Forgotten {
             entries: true,
@@ -119,7 +121,7 @@ impl Storage {
         true
     }
 
-    /// Costs nothing if it is saved already.
+    /// Saves the session. Costs nothing if it is saved already.
     pub(crate) fn save_session(&mut self) -> Result<(), LogError> {
         let Some(log) = &mut self.log else {
             return Ok(());

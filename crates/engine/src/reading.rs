@@ -1,4 +1,4 @@
-//! The write-set log, as the replicator reads it (and the group: group_reads).
+//! The write-set log, as the replicator reads it. The group's reads are in `group_reads`.
 
 use bytes::Bytes;
 use trireme_group::{Body, Delivery, LogReader, NotNow, Position, decode_entry};
@@ -8,12 +8,12 @@ use trireme_replicator::{History, Recorded, RecordedPart, Seqno, Unread};
 use crate::storage::Storage;
 
 impl Storage {
-    /// What could not be read since this was asked last.
+    /// Returns the read error that was noted since the last call, if any.
     pub fn take_read_error(&mut self) -> Option<LogError> {
         self.read_error.take()
     }
 
-    /// Notes why something was not read. Inner Err: it cannot be read, now or later.
+    /// Notes a read error. Err: it may go away. Inner Err: the entry cannot be read, now or later.
     pub(crate) fn unless_short<T>(
         &self,
         read: Result<T, LogError>,
@@ -24,7 +24,7 @@ impl Storage {
         };
         let (is_short, text) = (error.is_shortage(), error.to_string());
         let mut noted = self.read_error.borrow_mut();
-        // What is lost is not to go unsaid.
+        // A lost entry must be reported: a shortage does not replace it.
         if noted.as_ref().is_none_or(LogError::is_shortage) {
             *noted = Some(error);
         }
@@ -68,7 +68,7 @@ impl History for Storage {
         };
         let run = self.unless_short(log.read_run_from_seqno(from, max_bytes as u64))?;
         let Ok(run) = run else {
-            // Whoever asks learns by `first_seqno` that it must go elsewhere.
+            // The caller sees by `first_seqno` that it must ask elsewhere.
             self.unreadable.set(log.last_seqno().unwrap_or(from));
             return Ok(Vec::new());
         };
@@ -93,7 +93,7 @@ impl History for Storage {
             return Ok(None);
         };
         let lost = || {
-            // Whoever asks learns by `first_seqno` that it must go elsewhere.
+            // The caller sees by `first_seqno` that it must ask elsewhere.
             self.unreadable.set(log.last_seqno().unwrap_or(seqno));
             Unread::Lost(format!("the entry with seqno {seqno} cannot be read"))
         };
@@ -137,7 +137,7 @@ impl History for Storage {
     }
 }
 
-/// What an entry is to those it is delivered to.
+/// Returns the delivery that an entry becomes; None for an entry that is not delivered.
 fn delivery_of(body: Body) -> Option<Delivery> {
     match body {
         Body::Submission { id, payload } => Some(Delivery::Submission { id, payload }),

@@ -1,5 +1,5 @@
-//! Recovery after a restart: the log of the node's earlier process, and the state from which
-//! that log is read.
+//! Recovery after a restart. In: the log and the notes of the node's earlier process. Out: a [`Recovery`], with the
+//! state from which group and replicator go on, and the verdict whether this replica is amnesiac (rule 4).
 
 use bytes::Bytes;
 use trireme_group::{
@@ -14,30 +14,30 @@ use crate::snapshot::decode_snapshot;
 use crate::start_error::StartError;
 use crate::storage::Storage;
 
-/// The log was begun, and its process ended before the first state was beside it.
+/// The log was begun, and its process ended before it had put the first log checkpoint into it.
 const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
 /// A log that was read back.
 pub struct Recovery {
     /// The cluster's uuid.
     pub history: Uuid,
-    /// For the group.
+    /// The group's part.
     pub log: RecoveredLog,
-    /// For the replicator: the control state at the log's checkpoint, or above.
+    /// The replicator's part: the control state at the log's checkpoint, or above.
     pub control: Bytes,
     /// Lowest seqno in the log.
     pub first_seqno: Option<Seqno>,
-    /// What seqno 1 is, if the log goes back so far: the view of who founded the history.
+    /// The view with seqno 1, which the founder of the history made; None if the log does not go back so far.
     pub first_view: Option<Configuration>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
-    /// Acknowledged entries and views that this replica may miss.
+    /// The kinds of acknowledged data that this replica may lack.
     pub forgotten: Forgotten,
 }
 
 impl Recovery {
-    /// True if this is the log of the replica that founded the history without any past, from the first
-    /// entry on.
+    /// Returns true if this is the log of the replica that founded the history without any past, from the first entry
+    /// on.
     pub fn was_founded_by(&self, replica: ReplicaId) -> bool {
         let alone = |c: &Configuration| {
             c.number == 1
@@ -47,7 +47,7 @@ impl Recovery {
         self.first_view.as_ref().is_some_and(alone)
     }
 
-    /// True if a database at this seqno can be brought up to date from this log alone.
+    /// Returns true if this log alone can bring a database at this seqno up to date.
     pub fn reaches(&self, seqno: Seqno) -> bool {
         let behind = seqno < self.last_seqno;
         let next_is_here = self.first_seqno.is_some_and(|first| first <= seqno + 1);
@@ -55,12 +55,12 @@ impl Recovery {
     }
 }
 
-/// Entries that are read back one after the other. The payloads of the newest are kept, within a bound: they may have to be
-/// sent to others.
+/// Entries in the order of the log. The payloads of the newest are kept in memory, within a bound: other members may
+/// need them.
 struct Entries {
     all: Vec<Entry>,
     held_bytes: usize,
-    /// How many are without their payloads.
+    /// Number of entries without their payloads.
     left: usize,
 }
 
@@ -77,8 +77,8 @@ impl Entries {
     }
 }
 
-/// Reads what the log holds from its newest snapshot on, `run_bytes` at a time, and of payloads keeps `held_bytes`;
-/// Err: why it is of no use.
+/// Reads the log from its newest checkpoint on, `run_bytes` at a time, and keeps `held_bytes` of payloads. Err: the
+/// reason why the log is of no use.
 fn read(
     log: &Log,
     held_bytes: usize,
@@ -99,7 +99,8 @@ fn read(
         left: 0,
     };
     let mut next = position + 1;
-    // Not that of the last entry: damage may have left a snapshot alone in a segment that begins far above it.
+    // Not the position of the last entry: damage may have left a checkpoint alone in a segment that begins far above
+    // it.
     let end = log.next_position().map_or(position, |next| next - 1);
     while next <= end {
         let run = log.read_run(next, run_bytes)?;
@@ -126,7 +127,8 @@ fn read(
     Ok(recovered.check().map(|()| (recovered, control)))
 }
 
-/// The configuration that was ordered as seqno 1, if the log has it and it can be read; its newest snapshot may be far beyond.
+/// Returns the configuration that was ordered as seqno 1, if the log has it and can read it; the newest checkpoint may
+/// be far beyond.
 fn first_view(log: &Log) -> Option<Configuration> {
     let run = log.read_run(log.position_of_seqno(1)?, 1).ok()?;
     let payload = run.into_iter().next()?.payload;
@@ -136,7 +138,7 @@ fn first_view(log: &Log) -> Option<Configuration> {
     }
 }
 
-/// A line per damaged place.
+/// Returns a line about one damaged place.
 fn tell_damage(damage: &Damage) -> String {
     let aside: Vec<_> = (damage.set_aside.iter())
         .map(|file| file.display().to_string())
@@ -160,18 +162,18 @@ fn tell_damage(damage: &Damage) -> String {
 }
 
 impl Storage {
-    /// True if an earlier process may have been in a history, as far as the log and the database at this
+    /// Returns true if an earlier process may have been in a history, as far as the log and the database at this
     /// position tell.
     pub fn has_past(&self, local: Gtid) -> Result<bool, LogError> {
         let identity = Log::identity_on((self.disk)().as_ref())?;
-        // A founder that died before it had said anything has left both like this.
+        // A founder that died before it had sent any message leaves log and database like this.
         let just_begun = local.seqno == 0 && self.unspoken == Some(local.uuid);
         let has_history = !local.uuid.is_nil() && !just_begun;
         Ok(has_history || identity.is_some() && self.unspoken.is_none())
     }
 
-    /// What earlier processes noted of a database in this history: the last total-order action that
-    /// began, and the overrides in its past.
+    /// Takes over the notes of earlier processes on a database in this history. Returns the last total-order action
+    /// that began, and the overrides in the database's past.
     pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
         if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
@@ -183,8 +185,9 @@ impl Storage {
         Ok((self.session.action, self.session.overrides.clone()))
     }
 
-    /// A server is about to start with its database at this position, above which its log goes on. Err: it has died of
-    /// what follows too often. Nothing is noted before [`Storage::recover`] has taken up the log.
+    /// Begins the trial of a server that starts with its database at this position, and will apply the log above it.
+    /// Err: the server has died of the next entry too often. Notes nothing before [`Storage::recover`] has taken up the
+    /// log.
     pub fn begin_trial(&mut self, local: Gtid, apply_again: Seqno) -> Result<(), StartError> {
         if !local.is_known() {
             return Ok(());
@@ -205,13 +208,13 @@ impl Storage {
         Ok(())
     }
 
-    /// The history of the log that an earlier process has left; None: there is none.
+    /// Returns the history of the log that an earlier process has left; None: there is no log.
     pub fn history_on(disk: &dyn Disk) -> Result<Option<Uuid>, LogError> {
         Ok(Log::identity_on(disk)?.map(Uuid))
     }
 
-    /// The total-order action that an earlier process had begun and not ended, which is why it left no
-    /// position in grastate.dat; [`Gtid::UNDEFINED`]: there is none.
+    /// Returns the total-order action that an earlier process began and did not end, so that it left no position in
+    /// grastate.dat; [`Gtid::UNDEFINED`]: there is none.
     pub fn interrupted_action(disk: &dyn Disk) -> Result<Gtid, LogError> {
         let Some(history) = Log::identity_on(disk)? else {
             return Ok(Gtid::UNDEFINED);
@@ -225,9 +228,9 @@ impl Storage {
         })
     }
 
-    /// Reads back the log of an earlier process. None: there is none, or none of use. `database`: the
-    /// history that the database is in, nil if it is not known. Payloads beyond `held_bytes` are left in the log.
-    /// `volume_failed`: an earlier connection of this process has seen that the log's volume failed.
+    /// Reads back the log of an earlier process. None: there is no log, or no useful one. `database`: the history of
+    /// the database, nil if unknown. Payloads beyond `held_bytes` stay in the log. `volume_failed`: an earlier
+    /// connection of this process has seen the log's volume fail.
     pub fn recover(
         &mut self,
         database: Uuid,
@@ -236,7 +239,7 @@ impl Storage {
     ) -> Result<Option<Recovery>, LogError> {
         let mut found = None;
         let recovered = self.recover_log(database, held_bytes, volume_failed, &mut found);
-        // It may have given up what is read back from the cache: the next process must not believe that.
+        // The volume may have lost entries that the cache still gives back: the next process must not rely on them.
         if let (Err(error), Some(id)) = (&recovered, found) {
             let may_lose = error.is_of_volume() && !error.is_of_read();
             if may_lose && !planted(Mutant::MarkBegunFirst) {
@@ -246,7 +249,7 @@ impl Storage {
         recovered
     }
 
-    /// `found`: the id of the log that `os` mode acknowledged with.
+    /// Recovers the log. `found`: set to the id of the log that `os` mode acknowledged with.
     fn recover_log(
         &mut self,
         database: Uuid,
@@ -258,7 +261,7 @@ impl Storage {
             return Ok(None);
         };
         let history = Uuid(identity);
-        // A log of another cluster than the database's is refused, untouched: one of them is misplaced.
+        // A log of another cluster than the database's is refused, and not touched: one of the two is misplaced.
         let identity = match database.is_nil() {
             true => identity,
             false => database.0,
@@ -274,7 +277,7 @@ impl Storage {
             .map(|last| last.log);
         let damaged = may_have_forgotten(examined.found(), last.as_ref())
             && !planted(Mutant::DamageNotForgotten);
-        // A power loss takes nothing that was flushed, and configurations are, in every mode.
+        // A power loss takes no flushed entry, and every mode flushes configurations.
         let was_clean = last.as_ref().is_some_and(|last| last.clean);
         let lost_views = damaged && (was_clean || examined.found().may_have_forgotten());
         if let Some(last) = last.as_ref().filter(|_| damaged) {
@@ -284,8 +287,8 @@ impl Storage {
         let damage = found.damage.iter().map(tell_damage);
         self.notes.extend(damage);
         if self.config.durability == Durability::Disk {
-            // The process before may have died with entries on their way to the disk, or because they did not get there: they
-            // are acknowledged anew.
+            // The earlier process may have died while entries were on their way to the disk, or because the disk
+            // refused them. Flush again: this process acknowledges them anew.
             match planted(Mutant::CacheCountsAsDisk) {
                 true => log.flush()?,
                 false => log.flush_anew()?,
@@ -317,15 +320,15 @@ impl Storage {
         Ok(Some(recovery))
     }
 
-    /// A line on the log for the operator.
+    /// Adds a line on the log for the operator.
     fn tell_of_log(&mut self, text: &str) {
         let dir = (self.disk)().path("");
         let line = format!("the write-set log in {} {text}", dir.display());
         self.notes.push(line);
     }
 
-    /// The acknowledged entries and views that this replica may miss (rule 4). `last`: the session that wrote the log; `damaged`:
-    /// the log itself shows that entries are gone, with views if `lost_views`.
+    /// Returns the kinds of acknowledged data that this replica may lack (rule 4). `last`: the session that wrote the
+    /// log. `damaged`: the log itself shows that entries are lost; with `lost_views`, configurations, too.
     fn missing(
         &mut self,
         last: Option<&Session>,
@@ -366,7 +369,7 @@ impl Storage {
         Forgotten { entries, views }
     }
 
-    /// The log is gone on with: the session takes over what the last one has noted.
+    /// Takes over the log: the session gets the notes of the last one.
     fn adopt(
         &mut self,
         recovery: &Recovery,
@@ -389,18 +392,18 @@ impl Storage {
         if planted(Mutant::MarkBegunFirst) {
             self.begin_mark();
         }
-        // Anew, too, if it is the same.
+        // Save again, even if the session is unchanged.
         if let Some(log) = &mut self.log {
             log.save_state(&self.session.encode())?;
         }
-        // Only now: the warning of the mark is noted in the session.
+        // Not earlier: the warning of the old mark must be noted in the session first.
         self.begin_mark();
         Ok(())
     }
 }
 
-/// The repair takes away the signs of the damage: should this process end before it has
-/// noted anything else, the next one finds a log that merely ends (rule 4).
+/// Notes the damage before the repair removes the signs of it. Otherwise, if this process ended before its next note,
+/// the next one would find a log that merely ends (rule 4).
 fn note_damage(examined: &mut Examined, last: &Session, lost_views: bool) -> Result<(), LogError> {
     let is_noted = last.forgotten.entries && last.forgotten.views >= lost_views;
     if is_noted || planted(Mutant::DamageRepairedFirst) {
@@ -416,14 +419,14 @@ fn note_damage(examined: &mut Examined, last: &Session, lost_views: bool) -> Res
     examined.save_state(&noted.encode())
 }
 
-/// Whether entries are gone that the process which saved `last` may have acknowledged.
+/// Returns true if entries are lost that the process which saved `last` may have acknowledged.
 fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
-    // Some of the log's end was valid once, and is not there any more.
+    // Some entries at the log's end were valid once, and are lost.
     let loses_the_end = || found.damage.iter().any(|damage| damage.lost == Lost::Newer);
     match last.map(|session| (session.clean, session.durability)) {
-        // Entries that were not flushed were not acknowledged.
+        // That process acknowledged only flushed entries.
         Some((false, Durability::Disk)) => found.may_have_forgotten(),
-        // The process had written, or flushed, all that there was.
+        // That process had written, or flushed, everything.
         Some((true, _)) => found.dropped_bytes > 0 || loses_the_end(),
         _ => loses_the_end(),
     }

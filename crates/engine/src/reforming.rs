@@ -1,4 +1,5 @@
-//! The node goes on with the best that is left: its log, or its database (rule 4, "All voters are here").
+//! The node lets the cluster go on with the best state that is left: its log, or its database (rule 4, "All voters are
+//! here").
 
 use trireme_group::{self as group, Checkpoint, Configuration, Uuid};
 use trireme_replicator::{self as replicator, Connect, Gtid};
@@ -7,17 +8,18 @@ use crate::engine::Engine;
 use crate::outside::Outside;
 use crate::session::Forgotten;
 
-/// What this process has done to let a cluster go on that may have forgotten something.
+/// The act by which this process let an amnesiac cluster go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reformed {
-    /// The override that it is.
+    /// The id of the override that it made.
     id: Uuid,
-    /// From here on, what had been acknowledged is lost. None: not known before the override is delivered.
+    /// The first GTID of acknowledged entries that are lost. None: unknown until the override is delivered.
     lost_from: Option<Gtid>,
 }
 
 impl Engine {
-    /// The first GTID of what may have been acknowledged and is lost, if this process has let the cluster go on without it.
+    /// Returns the first GTID that may have been acknowledged and is lost, if this process has let the cluster go on
+    /// without it.
     pub fn lost_from(&self) -> Option<Gtid> {
         self.reformed.and_then(|reformed| reformed.lost_from)
     }
@@ -38,8 +40,8 @@ impl Engine {
         }
     }
 
-    /// What `--wsrep-new-cluster` does, without another process: the log begins anew above the database, whose numbers are not
-    /// given out again (rule 5).
+    /// Begins the log anew above the database, as `--wsrep-new-cluster` does, but without a new process. The database's
+    /// seqnos are not given to other entries (rule 5).
     fn found_on_database(&mut self, now_ms: u64, id: Uuid, outside: &mut dyn Outside) {
         self.drop_deliveries(now_ms, outside);
         let Some(link) = self.link.as_mut() else {
@@ -87,7 +89,7 @@ impl Engine {
         self.group(now_ms, event);
     }
 
-    /// The override that this process has put into its log is in force.
+    /// Sees a delivered configuration. If it is the override that this process made, the override is in force.
     pub(crate) fn see_override(
         &mut self,
         configuration: &Configuration,
@@ -95,7 +97,7 @@ impl Engine {
     ) {
         let is_it = |r: &Reformed| configuration.override_id == Some(r.id) && r.lost_from.is_none();
         if self.reformed.as_ref().is_some_and(is_it) {
-            // The number of the view that it is: what the log held before has the ones below.
+            // The seqno of the override's view: entries of the old log have lower seqnos.
             let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
             let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
             self.tell_lost(Gtid { uuid, seqno }, outside);

@@ -1,57 +1,55 @@
-//! What a node notes about its log and its database, flushed, in `trireme-state.log` (docs/log-format.md).
+//! The notes of a node on its log and its database, kept and flushed in `trireme-state.log` (docs/log-format.md).
 
 use trireme_group::{Group, Uuid};
 use trireme_log::Durability;
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
-/// The version written; every lower one is read.
+/// The version that is written; every lower version can be read.
 const VERSION: u8 = 1;
-/// All but the overrides.
+/// Length of the note without its overrides.
 const BYTES: usize = 1 + 1 + 1 + 16 + 16 + 8;
 const OVERRIDE_BYTES: usize = 16 + 8;
 
-/// In the place of a boot's id that cannot be read: the machine may have been started anew since any other.
+/// Stands for the id of a boot that cannot be read: the machine may have restarted since any other boot.
 pub const UNKNOWN_BOOT: [u8; 16] = [0xff; 16];
 
-/// The note. It outlives the process.
+/// The notes of one process, which outlive it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The process has ended by itself, everything in the log flushed.
+    /// The process has ended in an orderly way, with the whole log flushed.
     pub clean: bool,
-    /// What this replica has not made up for yet.
+    /// Acknowledged data that this replica may lack, and has not got back from others yet.
     pub forgotten: Forgotten,
-    /// `repl.durability` in force: what acknowledgements were worth.
+    /// `repl.durability` in force: the guarantee behind this process's acknowledgements.
     pub durability: Durability,
-    /// Boot of the machine: `os` forgets with it (rule 4).
+    /// Boot of the machine: in `os` mode, a new boot may have lost entries (rule 4).
     pub boot_id: [u8; 16],
     /// The last total-order action that began to execute here: the database may hold it although its
     /// position is lower (rule 13).
     pub action: LastAction,
-    /// Operator's overrides that the database's history includes, with the last seqno before each
-    /// (rule 11).
+    /// Overrides that the database's history includes, each with the last seqno before it (rule 11).
     pub overrides: Vec<(Uuid, Seqno)>,
-    /// The database differs from what the cluster agreed on, until a snapshot replaces it or an operator bootstraps it.
-    /// grastate.dat says so, too, and may be removed.
+    /// The database differs from the cluster's state, until an SST replaces it or an operator bootstraps it.
+    /// grastate.dat says the same, but an operator may remove that file.
     pub diverged: bool,
-    /// Id of the log; nil: it has none, an earlier version began it.
+    /// Id of the log; nil: it has none, since an earlier version began it.
     pub log: Uuid,
-    /// How the server fares with what follows the position that it started at; None: it did not start there with this
-    /// log.
+    /// The trial of the server on the entries above its starting position; None: it did not start there with this log.
     pub trial: Option<Trial>,
 }
 
-/// What a replica may miss of what it acknowledged (rule 4).
+/// The kinds of acknowledged data that a replica may lack (rule 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Entries.
+    /// Entries may be lost.
     pub entries: bool,
-    /// As long as `entries`: configurations, too.
+    /// Configurations may be lost, too; only true together with `entries`.
     pub views: bool,
 }
 
 impl Forgotten {
-    /// As its group has it.
+    /// Returns the group's view of this replica.
     pub(crate) fn by(group: &Group) -> Forgotten {
         Forgotten {
             entries: group.is_amnesiac(),
@@ -60,23 +58,23 @@ impl Forgotten {
     }
 }
 
-/// A server that starts at a position of its database, and applies what follows.
+/// A trial: a server starts at a position of its database, and applies the entries above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// The database's position at the start.
     pub at: Seqno,
-    /// So many processes in a row started there, began to apply what follows, and died.
+    /// Number of processes in a row that started there, began to apply, and died.
     pub deaths: u8,
-    /// This one has begun.
+    /// This process has begun to apply.
     pub begun: bool,
 }
 
 impl Trial {
-    /// So many deaths in a row are no accident.
+    /// The number of deaths in a row that is no accident.
     pub const DEATHS_MAX: u8 = 3;
 
-    /// The trial of a process that starts with its database at this position, after one that left `last`. A process that
-    /// died before it had begun says nothing of what it would have applied.
+    /// Returns the trial of a process that starts with its database at this position, after a process that left `last`.
+    /// A process that died before it began to apply does not count.
     pub fn after(last: &Session, at: Seqno) -> Trial {
         let is_here = |trial: &Trial| trial.at == at || planted(Mutant::DeathsElsewhereCount);
         let before = last.trial.filter(|trial| is_here(trial) && !last.clean);
@@ -106,7 +104,7 @@ const TRIAL: u8 = 32;
 const TRIAL_BYTES: usize = 8 + 1 + 1;
 
 impl Session {
-    /// Of a process that begins, with nothing in the database's past.
+    /// Returns the session of a process that begins, with nothing in the database's past.
     pub fn new(durability: Durability, boot_id: [u8; 16]) -> Session {
         Session {
             clean: false,
@@ -125,7 +123,7 @@ impl Session {
         boot_id != UNKNOWN_BOOT && self.boot_id == boot_id
     }
 
-    /// The action, as a process knows it that runs in this boot of the machine.
+    /// Returns the action, as seen by a process that runs in this boot of the machine.
     pub fn action_as_of(&self, boot_id: [u8; 16]) -> LastAction {
         LastAction {
             same_boot: self.action.same_boot && self.is_of_boot(boot_id),
@@ -133,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Its bytes.
+    /// Returns the session as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
         out.push(VERSION);
@@ -171,7 +169,7 @@ impl Session {
         out
     }
 
-    /// The note in these bytes; None if they are no such thing, or of a newer version.
+    /// Returns the session in these bytes; None if they are not a session, or of a newer version.
     pub fn decode(bytes: &[u8]) -> Option<Session> {
         let (fixed, rest) = bytes.split_at_checked(BYTES)?;
         let (head, action) = fixed.split_at(19);
@@ -219,7 +217,7 @@ impl Session {
         })
     }
 
-    /// True if a process that comes after this one may miss entries that this one acknowledged (rule 4).
+    /// Returns true if a process after this one may lack entries that this one acknowledged (rule 4).
     pub fn has_forgotten(&self, boot_id: [u8; 16]) -> bool {
         match self.durability {
             _ if self.clean => false,

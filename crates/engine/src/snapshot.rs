@@ -1,12 +1,13 @@
-//! The state from which a log is read back: the group's and the replicator's, in each segment (docs/log-format.md).
+//! The bytes of a log checkpoint: the states of group and replicator, kept in each segment, from which a log is read
+//! back (docs/log-format.md).
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trireme_group::{Checkpoint, decode_checkpoint, encode_checkpoint};
 
-/// The version of a snapshot's first bytes.
+/// The version in the checkpoint's first byte.
 const SNAPSHOT_VERSION: u8 = 1;
 
-/// The bytes of a snapshot (docs/log-format.md): the group's state and the replicator's.
+/// Returns the bytes of a checkpoint (docs/log-format.md): the group's state and the replicator's.
 pub(crate) fn encode_snapshot(checkpoint: &Checkpoint, control: &[u8]) -> Bytes {
     let checkpoint = encode_checkpoint(checkpoint);
     let mut out = BytesMut::with_capacity(5 + checkpoint.len() + control.len());

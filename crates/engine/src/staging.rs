@@ -1,5 +1,6 @@
-//! Large payloads that are written into files of the log as they come in, before they are entries: a piece at a time, on
-//! a thread of their own where there is one ([`crate::Start::flushes_apart`]), so that nothing else waits for it.
+//! Staging: large payloads are written into files of the log while they come in, before they are entries. In: pieces of
+//! payloads. Out: jobs that write them, on a thread of their own where there is one ([`crate::Start::flushes_apart`]),
+//! so that nothing else waits; and entries whose staged bytes are not written again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,39 +11,39 @@ use trireme_group::{ENTRY_HEAD_BYTES, Incarnation, ParcelId, Position, Submissio
 use trireme_log::{Log, LogError, Staged, StagedWriter};
 use trireme_mutants::{Mutant, planted};
 
-/// A payload that comes in.
+/// A payload that comes in piece by piece.
 struct Piecewise {
     staged: Staged,
-    /// Tells it from one that was begun under the same name before, for another log too.
+    /// Distinguishes it from an earlier payload of the same name, also in another log.
     token: Arc<()>,
-    /// So much of it has been taken in.
+    /// Number of bytes that were taken in.
     taken: u64,
-    /// Pieces that nobody writes yet.
+    /// Pieces that no job writes yet.
     waiting: Vec<Bytes>,
-    /// A job has others.
+    /// A job is writing other pieces.
     in_work: bool,
 }
 
 /// A staged payload that was submitted.
 struct Submitted {
     staged: Staged,
-    /// So many bytes at its begin are others than those that were staged.
+    /// Number of bytes at its begin that differ from the staged ones.
     head: usize,
     digest: u32,
 }
 
-/// Pieces of a payload that are to be written; bring what comes of it to [`crate::Engine::staged`].
+/// A job: pieces of a payload that are to be written. Bring its result to [`crate::Engine::staged`].
 pub struct StageJob {
     writer: StagedWriter,
     parcel: ParcelId,
     token: Arc<()>,
     offset: u64,
     pieces: Vec<Bytes>,
-    /// So much is flushed at a time.
+    /// Number of bytes after which the job flushes.
     flush_bytes: u64,
 }
 
-/// What came of a [`StageJob`].
+/// The result of a [`StageJob`].
 pub struct StageDone {
     pub(crate) parcel: ParcelId,
     token: Arc<()>,
@@ -51,7 +52,7 @@ pub struct StageDone {
 }
 
 impl StageJob {
-    /// Writes them; now and then some MiB are flushed with that.
+    /// Writes the pieces, and flushes after every `flush_bytes`.
     pub fn run(self) -> StageDone {
         let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
         StageDone {
@@ -87,7 +88,7 @@ impl fmt::Debug for StageDone {
     }
 }
 
-/// What is staged in one log.
+/// The staged payloads of one log.
 #[derive(Default)]
 pub(crate) struct Staging {
     parcels: BTreeMap<ParcelId, Piecewise>,
@@ -95,7 +96,7 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Takes in the next piece. False, or an error: it will not be staged, it is appended as usual.
+    /// Takes in the next piece. False, or an error: the payload will not be staged, its entry is appended as usual.
     pub(crate) fn take_in(
         &mut self,
         log: &mut Log,
@@ -124,7 +125,7 @@ impl Staging {
         Ok(true)
     }
 
-    /// What is to be written next of a payload, if nothing of it is being written.
+    /// Returns the next job of a payload, unless one is running or no piece waits.
     pub(crate) fn next_job(&mut self, parcel: ParcelId, flush_bytes: u64) -> Option<StageJob> {
         let piecewise = self.parcels.get_mut(&parcel)?;
         if piecewise.in_work || piecewise.waiting.is_empty() {
@@ -141,7 +142,8 @@ impl Staging {
         })
     }
 
-    /// How far the payload is staged after a job; None: it was one of another. Err: it will not be staged.
+    /// Takes in the result of a job. Returns how far the payload is staged; None: the job was one of an earlier
+    /// payload. Err: the payload will not be staged.
     pub(crate) fn wrote(&mut self, done: StageDone) -> Option<Result<u32, LogError>> {
         let piecewise = self.parcels.get_mut(&done.parcel)?;
         if !Arc::ptr_eq(&piecewise.token, &done.token) {
@@ -161,7 +163,8 @@ impl Staging {
         self.parcels.remove(&parcel);
     }
 
-    /// A parcel is the payload of this submission. One that is not written yet is appended as usual.
+    /// Notes that a bulk payload is the payload of this submission. One that is still being written is appended as
+    /// usual.
     pub(crate) fn submit(&mut self, parcel: ParcelId, id: SubmissionId, head: u32, digest: u32) {
         let parcel = self.parcels.remove(&parcel);
         if let Some(Piecewise { staged, .. }) = parcel.filter(|p| !p.in_work) {
@@ -174,7 +177,8 @@ impl Staging {
         }
     }
 
-    /// Nothing of other origins will be appended any more. Gives what will not be staged.
+    /// Keeps only the payloads of these origins: others will append nothing more. Returns the bulk payloads that will
+    /// not be staged.
     pub(crate) fn keep(&mut self, origins: &[Incarnation]) -> Vec<ParcelId> {
         self.submitted
             .retain(|id, _| origins.contains(&id.incarnation));
@@ -184,12 +188,13 @@ impl Staging {
         dropped
     }
 
-    /// What comes in.
+    /// Returns the ids of the bulk payloads that come in.
     pub(crate) fn parcels(&self) -> Vec<ParcelId> {
         self.parcels.keys().copied().collect()
     }
 
-    /// What was staged for a submission. The earlier ones of its origin come no more: an origin's are ordered in turn.
+    /// Takes the staged payload of a submission. Drops the earlier ones of its origin: submissions of an origin are
+    /// ordered in turn.
     fn take(&mut self, id: SubmissionId) -> Option<Submitted> {
         let staged = self.submitted.remove(&id);
         self.submitted
@@ -197,7 +202,7 @@ impl Staging {
         staged
     }
 
-    /// Appends a submission, of which nothing is written again that was staged.
+    /// Appends a submission, without writing its staged bytes again.
     pub(crate) fn append(
         &mut self,
         log: &mut Log,

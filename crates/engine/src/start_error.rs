@@ -1,18 +1,18 @@
-//! Why a connection cannot begin.
+//! The reasons why a connection cannot begin.
 
 use trireme_log::LogError;
 use trireme_replicator::{Gtid, Seqno};
 
-/// Why [`crate::Engine::connect`] did not begin a connection.
+/// The reason why [`crate::Engine::connect`] did not begin a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The log cannot be opened or made.
+    /// The log cannot be opened or created.
     #[error("the write-set log cannot be used: {0}")]
     Log(#[from] LogError),
-    /// The operator's order to bootstrap would be an override, and the history takes no more of them (rule 11).
+    /// The operator's order to bootstrap would be an override, and the history cannot take another one (rule 11).
     #[error("{}", trireme_group::tell_no_more_overrides())]
     NoMoreOverrides,
-    /// The server dies of what comes next. Each start would apply it again, and the node would come and go for ever.
+    /// The server dies of the next entry. Each start would apply it again, and the node would come and go for ever.
     #[error(
         "this server has died {deaths} times in a row while it applied what follows {local}: seqno {next} comes next (see \
          in the server's log what it died of). It is not applied again by itself. Either move grastate.dat away and start \
@@ -22,9 +22,9 @@ pub enum StartError {
     DiesApplying {
         /// The database's position.
         local: Gtid,
-        /// What follows.
+        /// The next seqno.
         next: Seqno,
-        /// So many in a row.
+        /// Number of deaths in a row.
         deaths: u8,
     },
 }

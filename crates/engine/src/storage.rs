@@ -1,5 +1,5 @@
-//! The write-set log, as the engine writes it. How it is read: reading; how it is taken up again: recovery; what is noted
-//! beside it: noting; when it is written and flushed: writing.
+//! The write-set log of one history, as the engine writes it. Other files have its reads (`reading`, `group_reads`),
+//! its recovery (`recovery`), the notes beside it (`noting`), and the times of its writes and flushes (`writing`).
 
 use std::cell::{Cell, RefCell};
 
@@ -17,11 +17,12 @@ use crate::snapshot::encode_snapshot;
 use crate::staging::{StageJob, Staging};
 use crate::thresholds::{Counters, Thresholds};
 
-// Whatever the group lets into the order, the log takes: what it refused would end the part of all members.
+// The log takes every payload that the group admits to the order: a payload that the log refused would stop all
+// members.
 const _: () =
     assert!(PAYLOAD_MAX as u64 + ENTRY_HEAD_BYTES as u64 <= trireme_log::MAX_PAYLOAD_BYTES);
 
-/// Opens the directory of the log; each call gives another handle on it.
+/// Opens the directory of the log; each call returns another handle.
 pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
 
 /// The log of one history; none before the node is in one.
@@ -29,39 +30,39 @@ pub struct Storage {
     pub(crate) config: LogConfig,
     pub(crate) disk: OpenDisk,
     pub(crate) thresholds: Thresholds,
-    /// Of logs that this one has replaced.
+    /// Counters of the logs that this one has replaced.
     pub(crate) counted: trireme_log::Counters,
     pub(crate) parts_read: Cell<u64>,
     pub(crate) log: Option<Log>,
     /// Payloads that are written ahead of their entries.
     pub(crate) staging: Staging,
-    /// The history that the session is of.
+    /// The history of the session.
     pub(crate) noted_in: Uuid,
     pub(crate) session: Session,
-    /// Of the newest snapshot in the log.
+    /// Position of the newest checkpoint in the log.
     pub(crate) snapshot: Option<Position>,
-    /// What an operator should know.
+    /// Messages for the operator.
     pub(crate) notes: Vec<String>,
-    /// Where the log of an earlier process was taken up.
+    /// The checkpoint from which the log of an earlier process was taken up.
     pub(crate) resumed: Option<Checkpoint>,
-    /// What could not be read.
+    /// The last read error that was not reported yet.
     pub(crate) read_error: RefCell<Option<LogError>>,
     /// Large entries that are read in parts.
     pub(crate) large_reads: RefCell<LargeReads>,
-    /// The history of the log that lies there, if it was begun and never spoken of to anybody.
+    /// The history of the log on the disk, if no message ever spoke of that log.
     pub(crate) unspoken: Option<Uuid>,
-    /// Nothing up to here is served to others: it cannot be read.
+    /// Others get nothing up to this seqno: it cannot be read.
     pub(crate) unreadable: Cell<Seqno>,
-    /// The log that this replica acknowledged with last, as its data directory says; nil: it does not.
+    /// The log with which this replica acknowledged last, by its data directory; nil: unknown.
     pub(crate) last_log: Uuid,
-    /// What is noted outside the log's volume.
+    /// The mark outside the log's volume.
     pub(crate) marker: Marker,
 }
 
 impl Storage {
-    /// Nothing is opened yet: which history it is is not known. `config.identity` is filled in then.
-    /// `boot_id` names the time since the machine was started. `mark`: where it is noted outside the log's volume how far the
-    /// log reaches.
+    /// Returns a storage without an open log: the history is unknown, and `config.identity` is filled in later.
+    /// `boot_id`: the id of this boot of the machine. `mark`: keeps the mark of the log's end, outside the log's
+    /// volume.
     pub fn new(
         config: LogConfig,
         disk: OpenDisk,
@@ -90,29 +91,29 @@ impl Storage {
         }
     }
 
-    /// Tells which log the data directory names ([`crate::Start::last_log`]), and the id of one that is begun.
+    /// Sets the id of the log that the data directory names ([`crate::Start::last_log`]), and the id for a new log.
     pub(crate) fn set_log_ids(&mut self, last: Uuid, next: Uuid) {
         (self.last_log, self.session.log) = (last, next);
     }
 
-    /// Id of the log; None: there is none yet.
+    /// Returns the id of the log; None: there is no log yet.
     pub(crate) fn log_id(&self) -> Option<Uuid> {
         self.log.as_ref().map(|_| self.session.log)
     }
 
-    /// The state above which the log of an earlier process was taken up; None if the log began anew.
+    /// Returns the checkpoint above which the log of an earlier process was taken up; None if the log began anew.
     pub fn resumed(&self) -> Option<&Checkpoint> {
         self.resumed.as_ref()
     }
 
-    /// What an operator should know and was not told yet.
+    /// Takes the messages that the operator has not got yet.
     pub fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.marker.take_notes());
         notes
     }
 
-    /// What was counted since the connection began.
+    /// Returns the counts since the connection began.
     pub fn counters(&self) -> Counters {
         let mut log = self.counted;
         log.add(self.log.as_ref().map(Log::counters).unwrap_or_default());
@@ -122,8 +123,8 @@ impl Storage {
         }
     }
 
-    /// A log that begins anew above `checkpoint`; what an earlier one holds is dropped. `forgotten`: what this
-    /// replica may miss of it.
+    /// Begins a log anew above `checkpoint`, and drops the entries of an earlier one. `forgotten`: the kinds of
+    /// acknowledged data that this replica may lack.
     pub fn begin(&mut self, checkpoint: &Checkpoint, forgotten: Forgotten) -> Result<(), LogError> {
         let config = LogConfig {
             identity: checkpoint.history.0,
@@ -139,7 +140,7 @@ impl Storage {
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
         if self.noted_in != checkpoint.history {
-            // With the state of the other history it is gone.
+            // The notes of another history are gone with its state.
             self.session = Session {
                 log: self.session.log,
                 ..Session::new(self.config.durability, self.session.boot_id)
@@ -152,7 +153,7 @@ impl Storage {
         Ok(())
     }
 
-    /// From here on the mark speaks of this log.
+    /// Begins the mark of this log.
     pub(crate) fn begin_mark(&mut self) {
         if let Some(log) = &self.log {
             let Session {
@@ -162,19 +163,19 @@ impl Storage {
         }
     }
 
-    /// Outside the volume it is marked how far the log was written, before anything that is in it is acknowledged.
+    /// Moves the mark, outside the volume, to the end of the written log, before any entry up to there is acknowledged.
     fn mark_written(&mut self) {
         if let Some(log) = &self.log {
             self.marker.advance(log.written_end());
         }
     }
 
-    /// True if it is time for [`Storage::put_snapshot`].
+    /// Returns true if it is time for [`Storage::put_snapshot`].
     pub fn wants_snapshot(&self) -> bool {
         self.log.as_ref().is_some_and(Log::wants_snapshot)
     }
 
-    /// Keeps the state from which the log can be read back, in each segment.
+    /// Puts a log checkpoint into the log, one in each segment.
     pub fn put_snapshot(&mut self, state: &Checkpoint, control: &[u8]) -> Result<(), LogError> {
         let Some(log) = &mut self.log else {
             return Ok(());
@@ -196,7 +197,8 @@ impl Storage {
         }
     }
 
-    /// Takes in a piece of a payload, to be written ahead of its entry; false, or an error: it will not be.
+    /// Takes in a piece of a payload, to write it ahead of its entry. False, or an error: the payload will not be
+    /// staged.
     pub(crate) fn stage(
         &mut self,
         parcel: ParcelId,
@@ -209,13 +211,13 @@ impl Storage {
         }
     }
 
-    /// What is to be written next of a payload, if nothing of it is being written.
+    /// Returns the next job of a payload, unless one is running or no piece waits.
     pub(crate) fn next_stage_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
         let flush_bytes = self.thresholds.stage_flush_bytes;
         self.staging.next_job(parcel, flush_bytes)
     }
 
-    /// Payloads that are written ahead.
+    /// Returns the payloads that are written ahead.
     pub(crate) fn staging(&mut self) -> &mut Staging {
         &mut self.staging
     }
@@ -234,32 +236,32 @@ impl Storage {
         Ok(())
     }
 
-    /// Hands everything appended to the operating system; what is left to do of the flush, if there is a log.
+    /// Hands everything appended to the operating system. Returns the rest of the flush; None without a log.
     pub fn begin_flush(&mut self) -> Result<Option<FlushJob>, LogError> {
         let job = self.log.as_mut().map(Log::begin_flush).transpose()?;
         self.mark_written();
         Ok(job)
     }
 
-    /// What is left to do of a flush that was handed out and not begun, with what was appended since; `None`: it was one
-    /// of an earlier log.
+    /// Extends a flush that was handed out and not begun to the entries appended since. Returns the job; `None`: it was
+    /// one of an earlier log.
     pub fn renew_flush(&mut self, job: FlushJob) -> Result<Option<FlushJob>, LogError> {
         self.log
             .as_mut()
             .map_or(Ok(None), |log| log.renew_flush(job))
     }
 
-    /// Bytes that no flush covers.
+    /// Returns the number of bytes that no flush covers.
     pub fn unflushed_bytes(&self) -> u64 {
         self.log.as_ref().map_or(0, Log::unflushed_bytes)
     }
 
-    /// A flush that nothing waits for, if it can be made now.
+    /// Begins a flush that nothing waits for, if one can be made now.
     pub fn begin_write_back(&mut self) -> Result<Option<FlushJob>, LogError> {
         self.log.as_mut().map_or(Ok(None), Log::begin_write_back)
     }
 
-    /// A flush has ended; false if it was one of an earlier log.
+    /// Takes in the end of a flush. Returns false if it was one of an earlier log.
     pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
         self.log
             .as_mut()
@@ -274,14 +276,14 @@ impl Storage {
             .map_or(Ok(()), |log| log.truncate_after(after))
     }
 
-    /// Notes what became of an entry.
+    /// Notes the outcome of an entry.
     pub fn set_outcome(&mut self, position: Position, outcome: Outcome) -> Result<(), LogError> {
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.set_outcome(position, outcome))
     }
 
-    /// Entries from here on are never dropped for want of room, nor those that recovery needs.
+    /// Pins entries: those from `keep_from` on are never dropped for want of room, nor those that recovery needs.
     pub fn pin(&mut self, keep_from: Position) -> Result<(), LogError> {
         let keep_from = (self.snapshot).map_or(keep_from, |at| keep_from.min(at + 1));
         self.log
@@ -289,17 +291,17 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_pins(keep_from))
     }
 
-    /// How large the log is.
+    /// Returns the size of the log in bytes.
     pub fn log_bytes(&self) -> u64 {
         self.log.as_ref().map_or(0, Log::bytes_kept)
     }
 
-    /// What an acknowledgement is worth (`repl.durability`).
+    /// Returns the guarantee behind an acknowledgement (`repl.durability`).
     pub fn durability(&self) -> Durability {
         self.config.durability
     }
 
-    /// How much larger the log is than `gcache.size`.
+    /// Returns by how many bytes the log exceeds `gcache.size`.
     pub fn bytes_beyond_size(&self) -> u64 {
         self.log_bytes().saturating_sub(self.config.size_bytes)
     }

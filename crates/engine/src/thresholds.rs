@@ -1,24 +1,25 @@
-//! Sizes at which the engine goes about things otherwise.
+//! Sizes that switch the engine to another way of working, and counts of how often it did.
 
-/// Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross them.
+/// The thresholds. Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Entries from this size on are read from the log in parts.
+    /// Entries of this size and above are read from the log in parts.
     pub large_read_bytes: u32,
-    /// Where acknowledgements wait for no flush, so much is left to the operating system at most: else a view change, whose
-    /// entry is flushed in every mode, would wait for all that was written within half a minute (measured: 100 ms at 8,000
-    /// commits/s).
+    /// Maximum of unflushed bytes where acknowledgements wait for no flush. A view change flushes its entry in every
+    /// mode; without this bound it would wait for everything that was written within half a minute (measured: 100 ms at
+    /// 8,000 commits/s).
     pub write_back_bytes: u64,
-    /// Of a large payload that is written ahead, so much is flushed at a time: the whole would take a second per GiB when it
-    /// is appended, and what others commit would wait for the disk.
+    /// Bytes of a large payload that are flushed at a time while it is written ahead. One flush of the whole payload,
+    /// when its entry is appended, would take a second per GiB, and other commits would wait for the disk.
     pub stage_flush_bytes: u64,
-    /// So much of what a restart has left in the log is read at once ...
+    /// Bytes that are read at once of entries that a restart has left in the log.
     pub read_back_bytes: usize,
-    /// ... and so much is delivered in one go: the lock is held, and others wait for a sign of life.
+    /// Bytes that are delivered in one go: meanwhile the lock is held, and other members wait for a sign of life.
     pub slice_bytes: usize,
-    /// So much of the log is read at once when it is taken up again.
+    /// Bytes that recovery reads from the log at once.
     pub recovery_bytes: u64,
-    /// The log may be so much larger than `gcache.size` before anything is said of it; then it is said when it has doubled.
+    /// Excess of the log over `gcache.size` at which it is reported first; then it is reported when it has doubled.
     pub excess_bytes: u64,
 }
 
@@ -36,11 +37,11 @@ impl Default for Thresholds {
     }
 }
 
-/// How often a connection went about things otherwise than usual, for the simulator's coverage.
+/// How often a connection worked in an unusual way, for the simulator's coverage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Parts of large entries read from the log.
     pub parts_read: u64,
-    /// The log's own.
+    /// The log's own counters.
     pub log: trireme_log::Counters,
 }

@@ -1,5 +1,6 @@
-//! What the group has delivered and the replicator has not been told yet, because it begins with entries whose
-//! payloads were left in the log when the process began: they are read a slice at a time.
+//! Actions of the group that the replicator has not got yet. The first of them deliver entries whose payloads stayed in
+//! the log when the process began; the engine reads these a slice at a time. All later actions wait behind them: the
+//! order must hold.
 
 use std::collections::VecDeque;
 
@@ -11,22 +12,23 @@ use crate::engine::{Engine, Failure};
 use crate::outside::Outside;
 use crate::thresholds::Thresholds;
 
-/// When it is tried again where the log cannot be read at the moment.
+/// Time until the next try if the log is unreadable for a moment.
 const RETRY_MS: u64 = 100;
 
-/// In order.
+/// The waiting actions, in order.
 pub(crate) struct Undelivered {
     actions: VecDeque<Action>,
-    /// Delivered in one go.
+    /// Bytes that are delivered in one go.
     slice_bytes: usize,
-    /// Read at once.
+    /// Bytes that are read at once.
     read_bytes: usize,
     /// When the next slice is due; None: nothing waits.
     due_ms: Option<u64>,
 }
 
 impl Undelivered {
-    /// Nothing. `queue_bytes` is the bound of what waits in memory ([`trireme_replicator::Options::queue_bytes`]).
+    /// Returns an empty queue. `queue_bytes`: the bound of the replicator's queues in memory
+    /// ([`trireme_replicator::Options::queue_bytes`]).
     pub fn new(queue_bytes: usize, thresholds: &Thresholds) -> Undelivered {
         let slice_bytes = thresholds.slice_bytes.min(queue_bytes).max(1);
         Undelivered {
@@ -37,12 +39,12 @@ impl Undelivered {
         }
     }
 
-    /// What may be delivered in one go.
+    /// Returns the number of bytes that may be delivered in one go.
     pub fn slice_bytes(&self) -> usize {
         self.slice_bytes
     }
 
-    /// When the next slice is due.
+    /// Returns the time when the next slice is due.
     pub fn due_ms(&self) -> Option<u64> {
         self.due_ms
     }
@@ -51,7 +53,7 @@ impl Undelivered {
         self.actions.is_empty()
     }
 
-    /// Takes what the replicator is to hear after what waits, and gives back anything else.
+    /// Takes an action for the replicator if it must wait behind others, and gives back any other.
     pub fn take_in(&mut self, action: Action) -> Option<Action> {
         let is_left = matches!(action, Action::DeliverFromLog { .. });
         let is_for_replicator = matches!(
@@ -74,7 +76,7 @@ impl Undelivered {
 }
 
 impl Engine {
-    /// Tells the replicator what waits, until `room_bytes` are used up; false if it has heard nothing.
+    /// Tells the replicator the waiting actions, until `room_bytes` are used up. Returns false if it has heard nothing.
     pub(crate) fn deliver_waiting(
         &mut self,
         now_ms: u64,
@@ -118,7 +120,7 @@ impl Engine {
         any
     }
 
-    /// Delivers the first of these entries; gives how much that was, None if they cannot be read.
+    /// Delivers the first of these entries. Returns the number of bytes; None if the entries cannot be read.
     fn deliver_from_log(
         &mut self,
         now_ms: u64,
@@ -165,8 +167,8 @@ impl Engine {
         Some(bytes)
     }
 
-    /// The log begins anew, or the group has let go: what waits to be delivered is not any more. The replicator
-    /// hears of all else that waits.
+    /// Drops the waiting deliveries, because the log begins anew or the group has ended. The replicator still hears all
+    /// other actions that wait.
     pub(crate) fn drop_deliveries(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else { return };
         for action in std::mem::take(&mut link.undelivered.actions) {

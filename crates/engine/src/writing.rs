@@ -1,4 +1,4 @@
-//! How the log is written and flushed, and what comes of a failure.
+//! The times of the log's writes and flushes, and the consequences of a failure.
 
 use bytes::Bytes;
 use trireme_group::{self as group, ParcelId};
@@ -12,13 +12,13 @@ use crate::staging::{StageDone, StageJob, Staging};
 use crate::storage::Storage;
 
 impl Link {
-    /// The log begins anew: no flush of the old one says anything of it.
+    /// Forgets the flushes of the old log, since the log begins anew.
     pub(crate) fn forget_flushes(&mut self, now_ms: u64) {
         (self.unflushed, self.flushing, self.writing_back) = (None, None, false);
         self.hang.ends(now_ms);
     }
 
-    /// Sees to it that not too much waits to be flushed.
+    /// Begins a flush when too many bytes wait for one.
     fn write_back(&mut self, now_ms: u64, outside: &mut dyn Outside) -> Result<(), LogError> {
         let most_bytes = self.storage.thresholds.write_back_bytes;
         let enough = self.storage.unflushed_bytes() >= most_bytes;
@@ -38,7 +38,7 @@ impl Link {
 }
 
 impl Engine {
-    /// Writes what was appended, and sees to its flush. True if the group has learnt something by it.
+    /// Writes the appended entries, and sees to their flush. Returns true if the group has learnt something by it.
     pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
         let Some(link) = &mut self.link else {
             return false;
@@ -48,8 +48,8 @@ impl Engine {
             outside.log_write_begins();
         }
         let waits = link.unflushed.is_some();
-        // One at a time: two would take each other's evidence, since a file's error is told once; what is
-        // appended meanwhile shares the next.
+        // One flush at a time: a file's error is reported only once, so two flushes would hide it from each other.
+        // Entries that are appended meanwhile share the next flush.
         let result = if link.flushing.is_some() {
             link.storage.write_out().map(|()| None)
         } else if link.flush_now || waits && !link.flushes_apart {
@@ -91,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// A flush that [`Outside::flush`] was given, and that has not begun, is to cover what was appended since. `None`: it
-    /// has become needless.
+    /// Extends a flush that [`Outside::flush`] was given, and that has not begun, to the entries appended since.
+    /// Returns `None` if the flush has become needless.
     pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
         if link.unflushed.is_none() {
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// A flush that [`Outside::flush`] was given has ended.
+    /// Takes in the end of a flush that [`Outside::flush`] was given.
     pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
@@ -130,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// A piece of a large payload has come.
+    /// Stages a piece of a large payload.
     pub(crate) fn stage(
         &mut self,
         now_ms: u64,
@@ -159,7 +159,8 @@ impl Engine {
         }
     }
 
-    /// A job that [`Outside::stage`] was given has ended; the next of this payload, if one is due. Others' go first.
+    /// Takes in the end of a job that [`Outside::stage`] was given. Returns the next job of this payload, if one is
+    /// due. Jobs of other payloads go first.
     pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
         let parcel = done.parcel;
@@ -173,7 +174,7 @@ impl Engine {
         job
     }
 
-    /// These payloads are appended as usual.
+    /// Tells the group that these payloads are appended as usual.
     pub(crate) fn not_staged(&mut self, now_ms: u64, parcels: Vec<ParcelId>) {
         for parcel in parcels {
             let until = u32::MAX;
@@ -181,8 +182,8 @@ impl Engine {
         }
     }
 
-    /// What this node counts as its own vote for an entry is written before anything comes of the
-    /// entry (rule 4): before it is sent, by [`Engine::pump`], and before it is delivered.
+    /// Writes the entries that this node acknowledges to itself, before they have any effect (rule 4): before messages
+    /// are sent (see [`Engine::pump`]), and before entries are delivered.
     pub(crate) fn write_before_delivery(&mut self, outside: &mut dyn Outside) -> bool {
         let Some(link) = &mut self.link else {
             return true;
@@ -198,8 +199,8 @@ impl Engine {
         self.failed.is_none()
     }
 
-    /// A log that cannot be written ends this node's part in the cluster: going on would acknowledge
-    /// what is not kept (rule 23: a failed write is never retried).
+    /// Ends this node's part in the cluster if the log cannot be written: a node that went on would acknowledge entries
+    /// that it does not keep (rule 23: a failed write is never retried).
     pub(crate) fn must_write(&mut self, result: Result<(), LogError>) {
         if let Err(error) = result {
             self.log_failed(&error);
@@ -213,7 +214,8 @@ impl Engine {
         });
     }
 
-    /// Something beside the log cannot be written: with the log's own writes, this ends the node's part in the cluster.
+    /// Ends this node's part in the cluster because something beside the log cannot be written, as a failed write of
+    /// the log does.
     pub(crate) fn not_kept(&mut self, what: &str, error: &NotKept) {
         self.failed.get_or_insert_with(|| Failure {
             text: format!("{what}: {}", error.text),
@@ -221,14 +223,14 @@ impl Engine {
         });
     }
 
-    /// What the operating system had taken of this log may be gone: that is remembered until the group has found this member
-    /// intact again, whatever connections are made until then.
+    /// Remembers that the volume may have lost written bytes of this log, until the group finds this member intact
+    /// again. This outlives the connection.
     pub(crate) fn volume_fails(&mut self, storage: &mut Storage, is_lack: bool) {
         self.volume_failed |= storage.note_failure(is_lack);
     }
 
-    /// After a failure the node is on its own: nothing more is said to the others, who go on without it;
-    /// nothing more is delivered; waiting clients are answered, and the server gets its last view.
+    /// Ends the connection after a failure. The node sends nothing more, and the others go on without it. It delivers
+    /// nothing more; waiting clients get their answers, and the server gets its last view.
     pub(crate) fn end_if_failed(&mut self, now_ms: u64, outside: &mut dyn Outside) {
         let Some(Failure { text, is_lack }) = self.failed.take() else {
             return;

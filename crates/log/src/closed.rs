@@ -1,5 +1,5 @@
-//! The open files of segments that are not written any more: neither a flush nor, mostly, a read has to wait for a free
-//! descriptor, which the server may lack at any moment.
+//! The open files of segments that are no longer written. They stay open, so that flushes and most reads do not depend
+//! on a free descriptor, which the server may lack at any moment.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::format::segment_name;
 use crate::log::Log;
 
 impl Log {
-    /// The file of segment `number`.
+    /// Returns the file of segment `number`.
     pub(crate) fn segment_file(&self, number: u64) -> io::Result<Arc<dyn DiskFile>> {
         if number == self.active_number() {
             return Ok(self.active.clone());
@@ -21,7 +21,7 @@ impl Log {
         }
     }
 
-    /// Makes `next` the file that is written; the one before stays open.
+    /// Makes `next` the file that is written; the previous file stays open.
     pub(crate) fn close_active(&mut self, next: Arc<dyn DiskFile>) {
         let number = self.active_number();
         let before = std::mem::replace(&mut self.active, next);
@@ -44,7 +44,8 @@ impl Log {
         Ok(())
     }
 
-    /// Opens what a log that was just read is to keep open: all that is not flushed, and of the others what can be opened.
+    /// Opens the files that a log just read must keep open: all files that are not flushed, and as many others as can
+    /// be opened.
     pub(crate) fn open_closed(&mut self) -> Result<(), LogError> {
         let closed = self.index.segments.iter().rev().skip(1);
         let closed: Vec<(u64, bool)> = closed

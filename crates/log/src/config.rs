@@ -1,4 +1,4 @@
-//! What a log is opened with.
+//! The settings with which a log is opened.
 
 use std::path::PathBuf;
 
@@ -24,20 +24,20 @@ pub(crate) const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 pub struct LogConfig {
     /// `gcache.dir`; it must exist, and be the data directory itself or lie outside it (see docs/log-format.md).
     pub dir: PathBuf,
-    /// `gcache.size`: how many of the newest bytes are served to others; any value, 1 included.
+    /// `gcache.size`: bytes of the newest entries that are served to others; any value, even 1.
     pub size_bytes: u64,
     /// Capacity of a segment file. A larger record gets a file of its own.
     pub segment_bytes: u64,
-    /// The history's uuid; a log of another one is refused.
+    /// The history's UUID; a log of another history is refused.
     pub identity: [u8; 16],
-    /// Recorded in each segment header. With `Disk` what stays is flushed before old segments are removed.
+    /// Recorded in each segment header. With `Disk`, the kept segments are flushed before old ones are removed.
     pub durability: Durability,
-    /// Sizes at which the log goes about things otherwise.
+    /// Sizes that switch the log to another way of working.
     pub thresholds: Thresholds,
 }
 
 impl LogConfig {
-    /// A configuration with the segment size derived from `size_bytes`: an eighth, within 64 KiB and 64 MiB.
+    /// Returns a configuration with the segment size derived from `size_bytes`: an eighth, within 64 KiB and 64 MiB.
     pub fn new(dir: PathBuf, size_bytes: u64, identity: [u8; 16], durability: Durability) -> Self {
         let segment_bytes = (size_bytes / 8).clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
         LogConfig {

@@ -1,20 +1,20 @@
-//! What is counted.
+//! The counters of a log.
 
-/// How often a log went about things otherwise than usual, for the simulator's coverage.
+/// How often a log worked in an unusual way, for the simulator's coverage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Entries appended whose payloads had been staged.
     pub staged: u64,
     /// Records written straight from the caller's memory.
     pub direct: u64,
-    /// Times that the buffer was written out unasked.
+    /// Times that the buffer was written out because it was full.
     pub full_buffers: u64,
     /// Segments dropped for want of room.
     pub dropped: u64,
 }
 
 impl Counters {
-    /// Adds those of another log.
+    /// Adds the counters of another log.
     pub fn add(&mut self, other: Counters) {
         self.staged += other.staged;
         self.direct += other.direct;

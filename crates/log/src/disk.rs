@@ -1,4 +1,4 @@
-//! The few file operations the log needs, so that the simulator and tests can bring a disk that fails.
+//! The few file operations that the log needs, as traits, so that the simulator and tests can bring a disk that fails.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,23 +12,23 @@ use crate::own_file;
 pub trait Disk: Send + Sync {
     /// Names of the regular files in the directory, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// Creates an empty file; an existing one is emptied.
+    /// Creates an empty file, in place of an existing one.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Gives a file a new name, replacing any file of that name.
+    /// Renames a file, replacing any file with the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes creations, renames and removals durable.
     fn sync_directory(&self) -> io::Result<()>;
-    /// Where a file is, for messages; the directory itself for an empty name.
+    /// Returns the path of a file, for messages; the directory itself for an empty name.
     fn path(&self, name: &str) -> PathBuf;
 }
 
 /// An open file.
 pub trait DiskFile: Send + Sync {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     fn length(&self) -> io::Result<u64>;
     /// Fills `buf` from `offset`, or fails.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
@@ -48,7 +48,7 @@ pub struct OsDisk {
 }
 
 impl OsDisk {
-    /// The directory at `dir`.
+    /// Returns the directory at `dir`.
     pub fn new(dir: &Path) -> Self {
         OsDisk {
             dir: dir.to_path_buf(),
@@ -61,7 +61,7 @@ impl Disk for OsDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
-            // A name that is not UTF-8 cannot be ours.
+            // A name that is not UTF-8 is not of this log.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }
@@ -75,7 +75,7 @@ impl Disk for OsDisk {
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let file = own_file::open(&self.path(name))?;
-        // A file of another owner stays as it is.
+        // A file of another owner keeps its mode.
         let _ = own_file::keep_others_out(&file);
         Ok(Box::new(file))
     }

@@ -1,19 +1,19 @@
-//! What can go wrong with the log.
+//! The errors of the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a node comes back whose log is of no use to it.
+/// The way back into the cluster for a node that cannot use its log.
 const JOIN_ANEW: &str = "or, to give up this node's data and join by a full state transfer, move grastate.dat and the \
                          trireme-*.log files away";
 
-/// An error of the log. The text names the file and what an operator can do.
+/// An error of the log. Its text names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The operating system refused; after a failed write the log is poisoned.
+    /// The system refused an operation; after a failed write the log is poisoned.
     #[error("cannot {action} {} at offset {offset}: {source}; {}", file.display(), remedy(source))]
     Io {
-        /// What was attempted: "read", "write", "flush", ...
+        /// The operation: "read", "write", "flush", ...
         action: &'static str,
         /// The file (or directory).
         file: PathBuf,
@@ -22,8 +22,8 @@ pub enum LogError {
         /// The cause.
         source: io::Error,
     },
-    /// There was no free descriptor, or no memory, to read with. Nothing is wrong with what is stored: the same read is to
-    /// be tried again later.
+    /// The process had no free descriptor, or no memory, for a read. The stored data is not at fault: the caller may
+    /// try the same read again later.
     #[error("cannot read {} now: {source}; it is tried again. {}", file.display(), shortage_remedy(source))]
     Shortage {
         /// The file.
@@ -48,7 +48,7 @@ pub enum LogError {
         file: PathBuf,
         /// Uuid in the segment.
         found: [u8; 16],
-        /// Uuid asked for.
+        /// Expected UUID.
         expected: [u8; 16],
     },
     /// A newer Trireme wrote the log. Nothing was changed.
@@ -62,12 +62,12 @@ pub enum LogError {
         file: PathBuf,
         /// Offset in the file, in bytes.
         offset: u64,
-        /// What was found, for instance "format 2" or "record kind 9".
+        /// The unknown part, for instance "format 2" or "record kind 9".
         found: String,
-        /// What this version knows.
+        /// The versions or kinds that this version supports.
         supported: &'static str,
     },
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from the written ones.
     #[error(
         "{} is damaged at offset {offset}: {reason}; check the disk and the kernel's messages; {JOIN_ANEW}",
         file.display()
@@ -77,21 +77,21 @@ pub enum LogError {
         file: PathBuf,
         /// Offset in the file, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
-    /// An entry must carry the position after the last one.
+    /// An append skipped or repeated a position: each entry must have the position after the last one.
     #[error("entry at position {got} cannot be appended, the log continues at {expected}")]
     NotContiguous {
-        /// The position wanted.
+        /// The expected position.
         expected: u64,
         /// The position given.
         got: u64,
     },
-    /// Larger than the format allows.
+    /// Something exceeds the limit of the format.
     #[error("a {what} of {bytes} bytes exceeds the limit of {limit}")]
     TooLarge {
-        /// "payload", "snapshot", "state", "position".
+        /// The subject: "payload", "snapshot", "state", "position".
         what: &'static str,
         /// Its size.
         bytes: u64,
@@ -104,8 +104,8 @@ pub enum LogError {
         /// The position given.
         position: u64,
     },
-    /// An outcome whose seqno does not grow with its position, or differs from the one known: certification is not
-    /// deterministic, or positions were mixed up.
+    /// An outcome with a seqno that does not grow with its position, or differs from the known one: certification is
+    /// not deterministic, or the caller mixed up positions.
     #[error("seqno {seqno} for position {position} contradicts the outcomes known")]
     SeqnoOrder {
         /// The position given.
@@ -113,7 +113,7 @@ pub enum LogError {
         /// The seqno given.
         seqno: i64,
     },
-    /// An earlier write failed; what is on disk is unknown until the log is opened again.
+    /// An earlier write failed; the content of the disk is unknown until the log is opened again.
     #[error("the write-set log takes no more writes after: {cause}")]
     Poisoned {
         /// Text of the first error.
@@ -131,7 +131,7 @@ impl LogError {
         }
     }
 
-    /// Of a read: a shortage that passes is told from what is wrong with the file.
+    /// Returns the error of a read. Distinguishes a shortage, which passes, from a fault of the file.
     pub(crate) fn of_read(file: PathBuf, offset: u64, source: io::Error) -> Self {
         match is_shortage(&source) {
             true => LogError::Shortage { file, source },
@@ -139,18 +139,18 @@ impl LogError {
         }
     }
 
-    /// True if the same read may succeed later.
+    /// Returns true if the same read may succeed later.
     pub fn is_shortage(&self) -> bool {
         matches!(self, LogError::Shortage { .. })
     }
 
-    /// True if a flush has failed: what was written before, and not flushed, may be gone.
+    /// Returns true if a flush has failed: bytes that were written before, and not flushed, may be lost.
     pub fn is_of_flush(&self) -> bool {
         matches!(self, LogError::Io { action, .. } if action.starts_with("flush"))
     }
 
-    /// True if the volume may have given up what it had taken: after a failed flush, and after any failed write but one that
-    /// lacked room, descriptors or memory.
+    /// Returns true if the volume may have lost bytes that it had taken: after a failed flush, and after every failed
+    /// write except one that lacked room, descriptors or memory.
     pub fn is_of_volume(&self) -> bool {
         match self {
             LogError::Io { source, .. } => self.is_of_flush() || !is_lack(source),
@@ -159,7 +159,7 @@ impl LogError {
         }
     }
 
-    /// True if nothing was to be changed.
+    /// Returns true if the failed operation would have changed nothing.
     pub fn is_of_read(&self) -> bool {
         let reads = ["read", "open", "list"];
         matches!(self, LogError::Io { action, .. } if reads.iter().any(|r| action.starts_with(r)))
@@ -174,16 +174,16 @@ impl LogError {
     }
 }
 
-/// `ENFILE` and `EMFILE`, for which [`io::ErrorKind`] has no names.
+/// `ENFILE` and `EMFILE`, which have no names in [`io::ErrorKind`].
 pub(crate) const TOO_MANY_OPEN: [i32; 2] = [23, 24];
 
-/// The process or the system lacks for a moment what any file operation needs.
+/// Returns true if the process or the system lacked, for a moment, something that any file operation needs.
 pub(crate) fn is_shortage(source: &io::Error) -> bool {
     let passes = [io::ErrorKind::OutOfMemory, io::ErrorKind::Interrupted];
     is_of_descriptors(source) || passes.contains(&source.kind())
 }
 
-/// There was no room, no descriptor or no memory: nothing is wrong with what was taken before.
+/// Returns true if room, descriptors or memory were lacking: bytes that were taken before are not at risk.
 pub fn is_lack(source: &io::Error) -> bool {
     let of_room = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
     is_shortage(source) || of_room.contains(&source.kind())

@@ -1,4 +1,5 @@
-//! A log that was read and not touched: between finding damage and repairing it its owner may note what was found.
+//! A log that was read and not changed. Between the detection of damage and its repair, the owner may save what the log
+//! showed.
 
 use crate::config::LogConfig;
 use crate::disk::Disk;
@@ -9,8 +10,8 @@ use crate::state_file::StateFile;
 
 /// An existing log, read from end to end, no file changed yet ([`Log::examine_on`]).
 ///
-/// What tells damage from a log that merely ends goes with the repair. A process that dies within it, or after it, is
-/// followed by one that finds nothing wrong: what is to outlive it is saved first.
+/// The repair removes the signs that tell damage from a log that merely ends. If the process dies within the repair, or
+/// after it, the next process finds nothing wrong. So the owner first saves the findings that must outlive the process.
 pub struct Examined {
     disk: Box<dyn Disk>,
     config: LogConfig,
@@ -30,22 +31,22 @@ impl Examined {
         })
     }
 
-    /// What is there, and what [`Examined::open`] will do about damage.
+    /// Returns the findings, and the repairs that [`Examined::open`] will make.
     pub fn found(&self) -> &Recovered {
         &self.reading.found
     }
 
-    /// The state saved last, as [`Log::state`].
+    /// Returns the last saved state, as [`Log::state`].
     pub fn state(&self) -> Option<&[u8]> {
         self.state.get()
     }
 
-    /// Replaces the state, as [`Log::save_state`]: on stable storage on return, the log itself untouched.
+    /// Replaces the state, as [`Log::save_state`]: on stable storage on return, with the log itself unchanged.
     pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
         self.state.save(self.disk.as_ref(), state)
     }
 
-    /// Cuts off a torn tail, sets damaged parts aside, and opens what is left.
+    /// Cuts off a torn tail, sets damaged parts aside, and opens the rest.
     pub fn open(self) -> Result<(Log, Recovered), LogError> {
         let disk = self.disk.as_ref();
         let Reading {

@@ -1,4 +1,4 @@
-//! A flush apart from the log, so that it can be appended to meanwhile.
+//! A flush that runs apart from the log, so that the owner can append meanwhile.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::LogError;
 use crate::format;
 
-/// What [`Log::begin_flush`](crate::Log::begin_flush) leaves to do.
+/// The rest of a flush, which [`Log::begin_flush`](crate::Log::begin_flush) hands out.
 pub struct FlushJob {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) files: Vec<(u64, Arc<dyn DiskFile>)>,
-    /// Names have changed, too.
+    /// File names have changed, too.
     pub(crate) directory: bool,
     /// Address of the log's end when the flush began.
     pub(crate) upto: u64,
-    /// So much of it was not flushed.
+    /// Number of unflushed bytes up to there.
     pub(crate) bytes: u64,
     pub(crate) token: Arc<()>,
-    /// Something waits for it.
+    /// True if somebody waits for it.
     pub(crate) awaited: bool,
 }
 
-/// What came of it, for [`Log::end_flush`](crate::Log::end_flush).
+/// The result of a flush, for [`Log::end_flush`](crate::Log::end_flush).
 pub struct FlushDone {
     pub(crate) upto: u64,
     pub(crate) token: Arc<()>,
@@ -30,17 +30,18 @@ pub struct FlushDone {
 }
 
 impl FlushJob {
-    /// False for one that only leaves less to do to later ones ([`Log::begin_write_back`](crate::Log::begin_write_back)).
+    /// Returns false for a flush that only shortens later ones
+    /// ([`Log::begin_write_back`](crate::Log::begin_write_back)).
     pub fn is_awaited(&self) -> bool {
         self.awaited
     }
 
-    /// How much it flushes, in bytes.
+    /// Returns the number of bytes that it flushes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Waits for the disk; a matter of milliseconds.
+    /// Runs the flush. Waits for the disk; a matter of milliseconds.
     pub fn run(self) -> FlushDone {
         FlushDone {
             upto: self.upto,

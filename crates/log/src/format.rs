@@ -1,4 +1,4 @@
-//! Bytes of segment headers and records: docs/log-format.md in code.
+//! The bytes of segment headers and records, as docs/log-format.md specifies them.
 
 use crate::config::Durability;
 
@@ -7,12 +7,12 @@ pub(crate) const SEGMENT_HEADER_BYTES: u64 = 128;
 /// Bytes of a record header.
 pub(crate) const RECORD_HEADER_BYTES: u64 = 32;
 const MAGIC: &[u8; 8] = b"TRIRMLOG";
-/// The highest address at which a segment may start: no log ever grows so far, and none whose header says so can make
-/// the arithmetic of addresses overflow.
+/// The highest address at which a segment may start. No real log grows so far. A header with a higher address is
+/// refused, because it could make the arithmetic of addresses overflow.
 const MAX_START: u64 = 1 << 62;
-/// The version written, and the newest that is read.
+/// The version that is written, and the newest version that can be read.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Kinds from here on may be skipped by a reader that does not know them.
+/// A reader skips unknown kinds from this one on.
 pub(crate) const FIRST_SKIPPABLE_KIND: u8 = 128;
 
 pub(crate) const KIND_ENTRY: u8 = 1;
@@ -20,44 +20,44 @@ pub(crate) const KIND_OUTCOME: u8 = 2;
 pub(crate) const KIND_TRUNCATE: u8 = 3;
 pub(crate) const KIND_SNAPSHOT: u8 = 4;
 
-/// Name of segment `number`.
+/// Returns the name of segment `number`.
 pub(crate) fn segment_name(number: u64) -> String {
     format!("trireme-{number:012}.log")
 }
 
-/// Name for bytes set aside from segment `number`, from `offset` on.
+/// Returns the name for bytes set aside from segment `number`, from `offset` on.
 pub(crate) fn damaged_name(number: u64, offset: u64) -> String {
     format!("trireme-damaged-{number:012}-{offset}.log")
 }
 
-/// Name of the file of the `number`-th payload that was staged since the log was opened.
+/// Returns the name of the file of the `number`-th payload that was staged since the log was opened.
 pub(crate) fn staged_name(number: u64) -> String {
     format!("trireme-staged-{number}.log")
 }
 
-/// Whether `name` is one that [`staged_name`] gives.
+/// Returns true if `name` has the form of [`staged_name`].
 pub(crate) fn is_staged_name(name: &str) -> bool {
     name.starts_with("trireme-staged-") && name.ends_with(".log")
 }
 
-/// Whether `name` is one that [`damaged_name`] gives.
+/// Returns true if `name` has the form of [`damaged_name`].
 pub(crate) fn is_damaged_name(name: &str) -> bool {
     name.starts_with("trireme-damaged-") && name.ends_with(".log")
 }
 
-/// The number of the segment called `name`; `None` for every other file.
+/// Returns the number of the segment called `name`; `None` for every other file.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("trireme-")?.strip_suffix(".log")?;
     let plain = digits.len() == 12 && digits.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// `length` rounded up to a multiple of 8.
+/// Returns `length` rounded up to a multiple of 8.
 pub(crate) fn padded(length: u64) -> u64 {
     length.next_multiple_of(8)
 }
 
-// Little-endian fields at fixed offsets; callers pass arrays or slices at least that long.
+// Read little-endian fields at fixed offsets; callers pass arrays or slices of sufficient length.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4]
         .iter()
@@ -77,21 +77,21 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 pub(crate) struct SegmentHeader {
     pub identity: [u8; 16],
     pub number: u64,
-    /// Segments below this number are remnants.
+    /// Segments below this number are remnants: they are no part of the log.
     pub base: u64,
     /// Address of the file's first byte.
     pub start: u64,
     /// Everything below this address was on stable storage.
     pub flushed: u64,
-    /// Position of the first entry appended from here on, where known.
+    /// Position of the first entry appended from here on; `None` if unknown.
     pub next_position: Option<u64>,
     pub durability: Durability,
 }
 
-/// Why bytes are no segment header.
+/// The reason why bytes are no segment header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadHeader {
-    /// The magic is ours, the version newer.
+    /// The magic is the log's, but the version is newer.
     Newer(u32),
     Invalid(&'static str),
 }
@@ -171,12 +171,12 @@ pub(crate) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// Bytes of the whole record.
+    /// Returns the number of bytes of the whole record.
     pub(crate) fn record_bytes(&self) -> u64 {
         RECORD_HEADER_BYTES + padded(u64::from(self.body_len))
     }
 
-    /// The header as it is stored at `address`.
+    /// Returns the bytes of the header at `address`.
     pub(crate) fn encode(&self, address: u64) -> [u8; RECORD_HEADER_BYTES as usize] {
         let mut out = [0; RECORD_HEADER_BYTES as usize];
         out[4..8].copy_from_slice(&self.body_crc.to_le_bytes());
@@ -190,10 +190,10 @@ impl RecordHeader {
         out
     }
 
-    /// The header stored at `address`; `None` when its checksum or the zero field says there is none.
+    /// Reads the header at `address`; `None` if its checksum or the zero field is wrong.
     pub(crate) fn decode(bytes: &[u8], address: u64) -> Option<Self> {
         let bytes: &[u8; RECORD_HEADER_BYTES as usize] = bytes.try_into().ok()?;
-        // The cheap tests first: a search for records after a damage calls this for every multiple of 8.
+        // The cheap tests come first: a search for records after a damage calls this for every multiple of 8.
         if bytes[8] == 0
             || bytes[10..12] != [0, 0]
             || header_crc(bytes, address) != u32_at(bytes, 0)
@@ -215,7 +215,7 @@ fn header_crc(bytes: &[u8; RECORD_HEADER_BYTES as usize], address: u64) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&address.to_le_bytes()), &bytes[4..])
 }
 
-/// CRC-32C of a body given in parts, with its padding.
+/// Returns the CRC-32C of a body given in parts, with its padding.
 pub(crate) fn body_crc(parts: &[&[u8]]) -> u32 {
     let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
     let crc = parts
@@ -224,11 +224,12 @@ pub(crate) fn body_crc(parts: &[&[u8]]) -> u32 {
     crc32c::crc32c_append(crc, padding(len))
 }
 
-/// CRC-32C of a body of `len` bytes without its padding, from that with it ([`body_crc`]).
+/// Returns the CRC-32C of a body of `len` bytes without its padding, from the CRC-32C with it ([`body_crc`]).
 pub(crate) fn unpadded_crc(crc: u32, len: u64) -> u32 {
     /// CRC-32C's polynomial, lowest power last.
     const POLYNOMIAL: u32 = 0x82f6_3b78;
-    // A zero bit shifts the register down, and adds the polynomial, whose top bit is set, if a 1 has left it.
+    // Undoes the step of a zero bit. That step shifts the register down, and adds the polynomial, whose top bit is set,
+    // if a 1 was shifted out.
     let back = |register: u32| match register >> 31 {
         1 => (register ^ POLYNOMIAL) << 1 | 1,
         _ => register << 1,
@@ -236,7 +237,7 @@ pub(crate) fn unpadded_crc(crc: u32, len: u64) -> u32 {
     !(0..8 * padding(len).len()).fold(!crc, |register, _| back(register))
 }
 
-/// The zero bytes that follow a body of `len` bytes.
+/// Returns the zero bytes that follow a body of `len` bytes.
 pub(crate) fn padding(len: u64) -> &'static [u8] {
     &[0; 8][..(padded(len) - len) as usize]
 }

@@ -1,12 +1,12 @@
-//! Where every position lies: the in-memory image of the segments.
+//! The in-memory index of the segments: the place of every position.
 
 use std::collections::VecDeque;
 
 use crate::format::{RecordHeader, SEGMENT_HEADER_BYTES};
 use crate::outcome::Outcomes;
 
-/// Where an entry's record lies in its segment, and the bytes of its payload. Eight bytes per entry: offsets fit,
-/// since a record begins within the first GiB of its segment.
+/// Place of an entry's record in its segment, and length of its payload. Eight bytes per entry: offsets fit, since a
+/// record begins within the first GiB of its segment.
 #[derive(Clone, Copy)]
 struct Slot {
     offset: u32,
@@ -18,22 +18,22 @@ pub(crate) struct Segment {
     pub number: u64,
     /// Address of the file's first byte.
     pub start: u64,
-    /// Bytes of the file, those still in the write buffer included.
+    /// Length of the file, including bytes still in the write buffer.
     pub len: u64,
-    /// Position of `slots[0]`; of the next entry to come while there is none.
+    /// Position of `slots[0]`, or of the next entry if there is no slot.
     pub first_position: u64,
     slots: Vec<Slot>,
 }
 
 impl Segment {
-    /// Address of the byte after the segment.
+    /// Returns the address of the byte after the segment.
     pub(crate) fn end(&self) -> u64 {
-        // No overflow: a header whose start is far off is refused.
+        // No overflow: a header with a start address above the limit is refused.
         self.start + self.len
     }
 }
 
-/// Where a record lies.
+/// The place of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub segment: u64,
@@ -48,11 +48,11 @@ pub(crate) struct Place {
 /// The log's contents without the payloads.
 #[derive(Default)]
 pub(crate) struct Index {
-    /// Oldest first. First positions never fall from one to the next, and the entries of the segments follow on one
-    /// another.
+    /// Segments, oldest first. The first position of a segment is never below that of the one before. Entries of
+    /// consecutive segments have consecutive positions.
     pub segments: VecDeque<Segment>,
     pub outcomes: Outcomes,
-    /// Position and place of each snapshot, in order of position.
+    /// Position and place of each log checkpoint, in order of position.
     snapshots: VecDeque<(u64, Place)>,
     /// `None` until the first entry of a created log.
     pub next_position: Option<u64>,
@@ -71,7 +71,7 @@ impl Index {
         });
     }
 
-    /// Address of the byte after the last one.
+    /// Returns the address of the byte after the last one.
     pub(crate) fn end(&self) -> u64 {
         self.segments.back().map_or(0, Segment::end)
     }
@@ -81,17 +81,17 @@ impl Index {
         self.segments.get(at).filter(|found| found.number == number)
     }
 
-    /// Bytes of segment `number`; 0 if there is none.
+    /// Returns the length of segment `number`; 0 if there is none.
     pub(crate) fn segment_len(&self, number: u64) -> u64 {
         self.segment(number).map_or(0, |segment| segment.len)
     }
 
-    /// Address of the byte after segment `number`; 0 if there is none.
+    /// Returns the address of the byte after segment `number`; 0 if there is none.
     pub(crate) fn segment_end(&self, number: u64) -> u64 {
         self.segment(number).map_or(0, Segment::end)
     }
 
-    /// Takes in an entry at `offset` of the last segment; its position is the next one.
+    /// Adds an entry at `offset` of the last segment; its position is the next one.
     pub(crate) fn push_entry(&mut self, header: &RecordHeader, offset: u64) {
         if self.next_position.is_none() {
             for segment in &mut self.segments {
@@ -107,7 +107,7 @@ impl Index {
         }
     }
 
-    /// Takes in a snapshot at `offset` of the last segment.
+    /// Adds a log checkpoint at `offset` of the last segment.
     pub(crate) fn push_snapshot(&mut self, header: &RecordHeader, offset: u64) {
         if let Some(segment) = self.segments.back() {
             let len = header.body_len;
@@ -117,7 +117,7 @@ impl Index {
                 offset,
                 len,
             };
-            // One for an earlier or equal position than the newest replaces those above it.
+            // A checkpoint at an earlier or equal position than the newest replaces those above it.
             self.drop_snapshots_from(header.position);
             self.snapshots.push_back((header.position, place));
         }
@@ -140,7 +140,7 @@ impl Index {
         self.next_position.map(|next| next - 1)
     }
 
-    /// Where the entry at `position` lies.
+    /// Returns the place of the entry at `position`.
     pub(crate) fn place(&self, position: u64) -> Option<Place> {
         let after = self
             .segments
@@ -158,7 +158,7 @@ impl Index {
         })
     }
 
-    /// The lowest position whose record begins at `address` or above; the next position if there is none.
+    /// Returns the lowest position with a record that begins at `address` or above; the next position if there is none.
     pub(crate) fn first_from(&self, address: u64) -> u64 {
         let at = self.segments.partition_point(|s| s.end() <= address);
         let Some(segment) = self.segments.get(at) else {
@@ -170,13 +170,13 @@ impl Index {
         segment.first_position + slot as u64
     }
 
-    /// The newest snapshot of a position of at most `position`.
+    /// Returns the newest checkpoint of a position of at most `position`.
     pub(crate) fn snapshot(&self, position: u64) -> Option<(u64, Place)> {
         let after = self.snapshots.partition_point(|(p, _)| *p <= position);
         self.snapshots.get(after.checked_sub(1)?).copied()
     }
 
-    /// Whether segment `number` holds a snapshot.
+    /// Returns true if segment `number` holds a checkpoint.
     pub(crate) fn has_snapshot(&self, number: u64) -> bool {
         self.snapshots
             .iter()
@@ -184,7 +184,7 @@ impl Index {
             .any(|(_, place)| place.segment == number)
     }
 
-    /// Forgets what lies above `position`; entries go on with the one after it.
+    /// Forgets everything above `position`; the next entry has the position after it.
     pub(crate) fn truncate_after(&mut self, position: u64) {
         let next = position.saturating_add(1);
         for segment in self.segments.iter_mut().rev() {
@@ -203,7 +203,7 @@ impl Index {
         self.next_position = Some(next);
     }
 
-    /// Forgets the oldest segment and returns its number; the last one stays.
+    /// Forgets the oldest segment and returns its number; never forgets the last segment.
     pub(crate) fn drop_oldest(&mut self) -> Option<u64> {
         if self.segments.len() < 2 {
             return None;

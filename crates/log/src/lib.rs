@@ -1,8 +1,8 @@
 //! Trireme's write-set log: every entry of the total order, in segment files at the top of `gcache.dir`.
 //!
 //! The log knows positions, opaque payloads and, appended later, the outcome (seqno, verdict, depends_on) of a
-//! position. It does not know what a write-set means, keeps no clock and starts no thread. One owner writes; the
-//! strength of an acknowledgement is the owner's choice of call: [`Log::append`] (memory), [`Log::write_out`] (os),
+//! position. It does not know the meaning of a write-set, keeps no clock and starts no thread. One owner writes. The
+//! owner chooses the strength of an acknowledgement by its call: [`Log::append`] (memory), [`Log::write_out`] (os),
 //! [`Log::flush`] (disk).
 //!
 //! `docs/log-format.md` specifies the files byte by byte.
@@ -51,5 +51,5 @@ pub use thresholds::Thresholds;
 /// The largest payload of one record, in bytes (2 GiB, the limit of a write-set in the wsrep API).
 pub const MAX_PAYLOAD_BYTES: u64 = 1 << 31;
 
-/// The largest blob that [`Log::save_state`] takes, in bytes.
+/// The largest state that [`Log::save_state`] takes, in bytes.
 pub const MAX_STATE_BYTES: usize = state_file::MAX_BLOB_BYTES;

@@ -1,4 +1,4 @@
-//! The log as its owner writes it.
+//! The log, as its owner writes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,9 +20,9 @@ pub(crate) const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The write-set log of one history, in one directory, with one owner.
 ///
-/// A failed write or flush poisons the log: later writes fail with [`LogError::Poisoned`], reads go on. A refused
-/// argument (position, seqno, size) or an old segment that cannot be removed does not poison it; such a call has
-/// changed nothing.
+/// A failed write or flush poisons the log: later writes fail with [`LogError::Poisoned`], and reads still work. A
+/// refused argument (position, seqno, size) or an old segment that cannot be removed does not poison it; such a call
+/// has changed nothing.
 pub struct Log {
     pub(crate) config: LogConfig,
     pub(crate) disk: Arc<dyn Disk>,
@@ -31,40 +31,40 @@ pub struct Log {
     pub(crate) active: Arc<dyn DiskFile>,
     /// Files of earlier segments that are kept open, by number: all that are not flushed, and the newest others.
     pub(crate) closed: BTreeMap<u64, Arc<dyn DiskFile>>,
-    /// Bytes for the last segment that are not written yet, and their offset there.
+    /// Bytes for the last segment that are not written yet, and their offset in its file.
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_at: u64,
-    /// The last segment's file has been made so long, for records to come.
+    /// Length of the last segment's file, which has grown ahead of its records.
     pub(crate) grown_to: u64,
     /// Everything below this address is on stable storage.
     pub(crate) flushed: u64,
     pub(crate) directory_changed: bool,
-    /// Tells flushes of this log from those of another.
+    /// Distinguishes flushes of this log from those of another.
     pub(crate) token: Arc<()>,
     pub(crate) poisoned: Option<String>,
     pub(crate) keep_from: u64,
-    /// Files begun for payloads whose place is not known yet.
+    /// Number of files begun for staged payloads, whose place in the log is not known at that time.
     pub(crate) staged: u64,
     pub(crate) counters: Counters,
     state: StateFile,
 }
 
 impl Log {
-    /// Starts a new, empty log; segments of this history are removed, those of another one are set aside, and the
-    /// state of another history is removed. The first entry may have any position.
+    /// Starts a new, empty log. Segments of this history are removed, and those of another one are set aside; the state
+    /// of another history is removed. The first entry may have any position.
     pub fn create(config: LogConfig) -> Result<Log, LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::create_on(disk, config)
     }
 
     /// Opens an existing log: reads all segments, cuts off a torn tail, sets damaged parts aside. [`LogError::NoLog`]
-    /// if there is none; a log of another identity or a newer format is left untouched.
+    /// if there is none; a log of another identity or a newer format is not changed.
     pub fn open(config: LogConfig) -> Result<(Log, Recovered), LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::open_on(disk, config)
     }
 
-    /// The identity of the log in `dir`, for a caller that does not know the history yet. `None`: no log.
+    /// Returns the identity of the log in `dir`, for a caller that does not know the history yet. `None`: no log.
     pub fn identity_in(dir: &Path) -> Result<Option<[u8; 16]>, LogError> {
         Log::identity_on(&OsDisk::new(dir))
     }
@@ -78,7 +78,7 @@ impl Log {
     pub fn create_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Log, LogError> {
         let old = recovery::segment_numbers(disk.as_ref())?;
         let number = old.last().map_or(1, |last| last + 1);
-        // What another cluster has left is not this one's to destroy.
+        // A log of another cluster is not destroyed.
         let is_foreign = recovery::identity_on(disk.as_ref())
             .is_ok_and(|found| found.is_some_and(|found| found != config.identity));
         let mut state = StateFile::open(disk.as_ref(), config.identity)?;
@@ -112,7 +112,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The state that the last owner of the log of this identity saved, without opening the log; `None`: none.
+    /// Returns the state that the last owner of the log of this identity saved, without opening the log; `None`: none.
     pub fn state_on(disk: &dyn Disk, identity: [u8; 16]) -> Result<Option<Vec<u8>>, LogError> {
         let state = StateFile::open(disk, identity)?;
         Ok(state.get().map(<[u8]>::to_vec))
@@ -123,12 +123,12 @@ impl Log {
         Log::examine_on(disk, config)?.open()
     }
 
-    /// Reads an existing log and changes nothing: the first half of [`Log::open_on`], which fails as that does.
+    /// Reads an existing log and changes nothing: the first half of [`Log::open_on`], with the same errors.
     pub fn examine_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Examined, LogError> {
         Examined::new(disk, config)
     }
 
-    /// A log with its first segment, written and flushed.
+    /// Returns a log with its first segment, written and flushed.
     fn begin(
         disk: Arc<dyn Disk>,
         config: LogConfig,
@@ -200,11 +200,11 @@ impl Log {
         Ok(())
     }
 
-    /// Records what became of the entry at `position`; to be repeated with other flags at will. Without effect for an
-    /// entry that retention has dropped.
+    /// Records the outcome of the entry at `position`. The call may be repeated with other flags. It has no effect for
+    /// an entry that retention has dropped.
     ///
-    /// Refused: a position not appended yet, a seqno that does not grow with positions or differs from the one
-    /// recorded.
+    /// Refused: a position that was not appended yet, a seqno that does not grow with positions or differs from the
+    /// recorded one.
     pub fn set_outcome(&mut self, position: u64, outcome: Outcome) -> Result<(), LogError> {
         if self.index.next_position.is_none_or(|next| position >= next) {
             return Err(LogError::NoSuchPosition { position });
@@ -229,7 +229,7 @@ impl Log {
                 position,
                 &[&outcome.body()],
             )?;
-            // The record may have begun a segment, and with it the entry's own may have gone.
+            // The record may have begun a new segment, and retention may then have dropped the entry's segment.
             if self.index.place(position).is_some() {
                 self.index.outcomes.set(position, outcome);
             }
@@ -237,9 +237,9 @@ impl Log {
         Ok(())
     }
 
-    /// Records the replicated control state as it is after `position`, for a replay from there.
+    /// Records the control state after `position`, as a log checkpoint for a replay from there.
     ///
-    /// Refused: a position not appended yet (that before the first entry to come is fine), a size above
+    /// Refused: a position that was not appended yet (except the one before the first entry to come), a size above
     /// [`MAX_PAYLOAD_BYTES`](crate::MAX_PAYLOAD_BYTES).
     pub fn put_snapshot(&mut self, position: u64, state: &[u8]) -> Result<(), LogError> {
         if self
@@ -254,7 +254,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the current segment still lacks a snapshot: a good moment for [`Log::put_snapshot`].
+    /// Returns true if the current segment lacks a checkpoint: a good moment for [`Log::put_snapshot`].
     pub fn wants_snapshot(&self) -> bool {
         self.index
             .segments
@@ -262,8 +262,8 @@ impl Log {
             .is_some_and(|last| !self.index.has_snapshot(last.number))
     }
 
-    /// Drops all entries above `position`, with their outcomes and snapshots; the log continues at `position + 1`.
-    /// Written out on return. It needs no flush of its own: nothing appended later can survive without it.
+    /// Drops all entries above `position`, with their outcomes and checkpoints; the log continues at `position + 1`.
+    /// Written out on return. It needs no flush of its own: no later entry can survive without it.
     pub fn truncate_after(&mut self, position: u64) -> Result<(), LogError> {
         if self
             .index
@@ -300,9 +300,9 @@ impl Log {
         self.remove_segments(&old)
     }
 
-    /// Replaces the member's own state (ballot, promise, session, clean flag, as the caller encodes them; at most
-    /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data
-    /// is not flushed with it. Also after a failure that has poisoned the log: the state is a file of its own.
+    /// Replaces the member's own state (promise, session, clean flag, as the caller encodes them; at most
+    /// [`MAX_STATE_BYTES`](crate::MAX_STATE_BYTES)). On stable storage on return, in every durability mode; log data is
+    /// not flushed with it. Works also after a failure that has poisoned the log: the state is a file of its own.
     pub fn save_state(&mut self, state: &[u8]) -> Result<(), LogError> {
         let result = self.state.save(self.disk.as_ref(), state);
         if let Err(e @ LogError::Io { .. }) = &result {
@@ -311,7 +311,7 @@ impl Log {
         result
     }
 
-    /// The state saved last; it outlives [`Log::reset`], and [`Log::create`] with the same identity.
+    /// Returns the last saved state; it outlives [`Log::reset`], and [`Log::create`] with the same identity.
     pub fn state(&self) -> Option<&[u8]> {
         self.state.get()
     }

@@ -1,4 +1,4 @@
-//! A disk in memory that loses power and fails on demand, for tests and the simulator.
+//! A disk in memory that loses power and fails when told to, for tests and the simulator.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ enum Change {
 #[derive(Clone, Default)]
 struct Content {
     bytes: Vec<u8>,
-    /// What a power loss certainly leaves, and what was done since, in order.
+    /// The content that certainly survives a power loss, and the changes since, in order.
     durable: Vec<u8>,
     pending: Vec<Change>,
 }
@@ -47,7 +47,7 @@ impl Content {
         }
     }
 
-    /// Of the pages written since the last flush only those are left for which `survives` says yes.
+    /// Of the pages written since the last flush, keeps only those for which `survives` returns true.
     fn lose_pages(&mut self, mut survives: impl FnMut() -> bool) {
         let mut bytes = std::mem::take(&mut self.durable);
         for change in std::mem::take(&mut self.pending) {
@@ -75,7 +75,7 @@ type Shared = Arc<Mutex<Content>>;
 
 type Names = BTreeMap<String, Shared>;
 
-/// A name stands for this file from then on; None: for none any more.
+/// A new meaning of a name: this file from now on; None: no file any more.
 type Renaming = (String, Option<Shared>);
 
 fn rename_in(names: &mut Names, (name, content): Renaming) {
@@ -89,23 +89,23 @@ fn rename_in(names: &mut Names, (name, content): Renaming) {
 struct Files {
     names: Names,
     durable_names: Names,
-    /// What has changed since the last directory flush, each change at once.
+    /// Changes of names since the last directory flush; each is atomic.
     pending_names: Vec<Vec<Renaming>>,
     room: Option<u64>,
     fail_syncs: bool,
-    /// Flushes of segments that have failed.
+    /// Number of failed flushes of segments.
     failed_syncs: u64,
     shows_lost: bool,
     fail_state: bool,
     fail_reads: bool,
     no_descriptors: bool,
-    /// The device under the directory takes nothing any more.
+    /// The device under the directory fails every change.
     device_failed: bool,
-    /// How often it was mounted again: a file that was opened before can still be read, and nothing more.
+    /// Number of mounts: a file that was opened in an earlier mount can still be read, but not written.
     mounts: u64,
 }
 
-/// A directory in memory; clones share it, like openings of the same directory.
+/// A directory in memory; clones share it, like several openings of the same directory.
 #[derive(Clone, Default)]
 pub struct MemoryDisk {
     files: Arc<Mutex<Files>>,
@@ -123,7 +123,7 @@ impl Files {
         }
     }
 
-    /// Whether the device takes a change through a handle that was opened in this mount.
+    /// Returns an error if the device refuses changes through a handle of this mount.
     fn device(&self, mount: u64) -> io::Result<()> {
         match self.device_failed || mount != self.mounts {
             true => Err(io::Error::other("simulated failure of the device")),
@@ -131,7 +131,7 @@ impl Files {
         }
     }
 
-    /// Files that are open keep what they show: the directory goes on with copies.
+    /// Detaches open files: they keep their content, and the directory continues with copies.
     fn detach_handles(&mut self) {
         let mut copies: BTreeMap<*const Mutex<Content>, Shared> = BTreeMap::new();
         let named = self.names.values_mut();
@@ -146,7 +146,7 @@ impl Files {
         }
     }
 
-    /// Changes names, not durably.
+    /// Changes names, but not durably.
     fn change_names(&mut self, change: Vec<Renaming>) {
         for renaming in &change {
             rename_in(&mut self.names, renaming.clone());
@@ -162,63 +162,64 @@ impl Files {
 }
 
 impl MemoryDisk {
-    /// An empty directory.
+    /// Returns an empty directory.
     pub fn new() -> Self {
         MemoryDisk::default()
     }
 
-    /// From here on files can grow by `bytes` together; the disk is full then, having taken part of the last write.
-    /// Overwriting needs no room. `None`: never full.
+    /// Sets the room: from here on files can grow by `bytes` together. When the room is used up, the disk is full, and
+    /// has taken part of the last write. Overwriting needs no room. `None`: never full.
     pub fn set_room(&self, bytes: Option<u64>) {
         locked(&self.files).room = bytes;
     }
 
-    /// Lets every flush of a segment fail from here on, or no longer. As an operating system may do it, what should
-    /// have been flushed is given up: of the pages in question some have reached the disk, and the file has only
-    /// these from then on.
+    /// Switches failing flushes of segments on or off. As an operating system may do, a failed flush gives up the
+    /// written pages: some of them have reached the disk, and from then on the file holds only these.
     pub fn set_fail_syncs(&self, fail: bool) {
         locked(&self.files).fail_syncs = fail;
     }
 
-    /// After a failed flush files go on showing what was given up, as most file systems have it: a later flush succeeds, and does not
-    /// write it.
+    /// Switches stale reads on or off: after a failed flush, files still show the lost pages, as on most file systems.
+    /// A later flush succeeds, and does not write them.
     pub fn set_shows_lost(&self, shows: bool) {
         locked(&self.files).shows_lost = shows;
     }
 
-    /// Lets every write and flush of the state file fail from here on, or no longer.
+    /// Switches failing writes and flushes of the state file on or off.
     pub fn set_fail_state(&self, fail: bool) {
         locked(&self.files).fail_state = fail;
     }
 
-    /// Lets about every second read of a segment fail from here on, or no longer.
+    /// Switches failing reads on or off: about every second read of a segment fails.
     pub fn set_fail_reads(&self, fail: bool) {
         locked(&self.files).fail_reads = fail;
     }
 
-    /// Lets every opening and making of a file fail from here on as in a process that has too many files open, or no longer.
+    /// Switches the lack of descriptors on or off: opening and making a file fails, as in a process with too many open
+    /// files.
     pub fn set_no_descriptors(&self, none: bool) {
         locked(&self.files).no_descriptors = none;
     }
 
-    /// The device under the directory fails: from here on nothing can be written or flushed, no file made, renamed or
-    /// removed. What the operating system has cached can still be read. [`MemoryDisk::remount`] ends it.
+    /// Lets the device under the directory fail: from here on nothing can be written or flushed, no file made, renamed
+    /// or removed. Content in the operating system's cache can still be read. [`MemoryDisk::remount`] ends the failure.
     pub fn fail_device(&self) {
         locked(&self.files).device_failed = true;
     }
 
-    /// How many flushes of segments have failed so far ([`MemoryDisk::set_fail_syncs`]): each may have cost what was written.
+    /// Returns the number of failed flushes of segments ([`MemoryDisk::set_fail_syncs`]): each may have lost written
+    /// pages.
     pub fn failed_syncs(&self) -> u64 {
         locked(&self.files).failed_syncs
     }
 
-    /// Reads fail now ([`MemoryDisk::set_fail_reads`]).
+    /// Returns true while reads fail ([`MemoryDisk::set_fail_reads`]).
     pub fn is_failing_reads(&self) -> bool {
         locked(&self.files).fail_reads
     }
 
-    /// What `look` finds when every read succeeds and there are descriptors: for an observer, whose reads are no part of
-    /// what is tested.
+    /// Returns the result of `look` when every read succeeds and there are descriptors: for an observer, whose reads
+    /// are no part of the test.
     pub fn readable<T>(&self, look: impl FnOnce() -> T) -> T {
         let set = |reads, descriptors| {
             let mut files = locked(&self.files);
@@ -234,12 +235,12 @@ impl MemoryDisk {
         found
     }
 
-    /// The device takes nothing now.
+    /// Returns true while the device fails.
     pub fn is_device_failed(&self) -> bool {
         locked(&self.files).device_failed
     }
 
-    /// The directory is mounted again while the machine goes on. What was not flushed is lost as in a power loss
+    /// Mounts the directory again while the machine goes on. Unflushed changes are lost as in a power loss
     /// ([`MemoryDisk::lose_power`]). Files that were opened before cannot be written any more.
     pub fn remount(&self, survives: impl FnMut() -> bool) {
         {
@@ -251,7 +252,7 @@ impl MemoryDisk {
         self.lose_power(survives);
     }
 
-    /// Flips a bit of what is on the disk.
+    /// Flips a bit of a stored file.
     ///
     /// # Panics
     /// If the file has no such byte.
@@ -268,7 +269,7 @@ impl MemoryDisk {
         }
     }
 
-    /// A disk with the same files, all flushed, that goes its own way.
+    /// Returns an independent disk with the same files, all flushed.
     pub fn copy(&self) -> MemoryDisk {
         let copy = MemoryDisk::new();
         for (name, content) in &locked(&self.files).names {
@@ -277,9 +278,9 @@ impl MemoryDisk {
         copy
     }
 
-    /// The machine loses power. Of what was not flushed survive: the changes of names up to the first for which
-    /// `survives` says no (as a journal does it), and each page written for which it says yes. It is called in order
-    /// of time.
+    /// Lets the machine lose power. Of the unflushed changes survive: the changes of names up to the first for which
+    /// `survives` returns false (as in a journal), and each written page for which it returns true. `survives` is
+    /// called in order of time.
     pub fn lose_power(&self, mut survives: impl FnMut() -> bool) {
         let mut files = locked(&self.files);
         for change in std::mem::take(&mut files.pending_names) {
@@ -294,7 +295,7 @@ impl MemoryDisk {
         }
     }
 
-    /// The bytes of a file, if it exists.
+    /// Returns the bytes of a file, if it exists.
     pub fn contents(&self, name: &str) -> Option<Vec<u8>> {
         let files = locked(&self.files);
         files
@@ -303,7 +304,7 @@ impl MemoryDisk {
             .map(|content| locked(content).bytes.clone())
     }
 
-    /// Puts a file there, durably, whatever was there before.
+    /// Puts a file there, durably, in place of any other.
     pub fn set_contents(&self, name: &str, bytes: Vec<u8>) {
         let content = Content {
             durable: bytes.clone(),
@@ -322,16 +323,16 @@ impl MemoryDisk {
 struct MemoryFile {
     files: Arc<Mutex<Files>>,
     content: Shared,
-    /// A segment of the log, or one to be.
+    /// A segment of the log, or a staged one.
     is_segment: bool,
-    /// The state beside it.
+    /// The state file beside the log.
     is_state: bool,
     /// See [`Files::mounts`].
     mount: u64,
 }
 
 impl MemoryFile {
-    /// Whether a change can be made through this handle.
+    /// Returns an error if no change can be made through this handle.
     fn can_change(&self, files: &Files) -> io::Result<()> {
         match self.is_state && files.fail_state {
             true => Err(io::Error::other("simulated failure of the state file")),
@@ -416,7 +417,7 @@ impl DiskFile for MemoryFile {
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        // A long read meets a bad place for certain.
+        // A long read certainly meets a bad place.
         let bad = offset % 16 == 0 || buf.len() > 2048;
         if bad && self.is_segment && locked(&self.files).fail_reads {
             return Err(io::Error::other("simulated read failure"));

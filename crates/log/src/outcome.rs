@@ -1,4 +1,4 @@
-//! What became of the entries: seqno, verdict and dependency by position.
+//! The outcomes of entries: seqno, verdict and dependency, by position.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub struct Outcome {
 impl Outcome {
     /// The write-set failed certification.
     pub const FAILED: u8 = 1;
-    /// The write-set is not to be applied (an error vote decided against it, a duplicate, ...).
+    /// The write-set must not be applied (an error vote decided against it, a duplicate, ...).
     pub const SKIPPED: u8 = 2;
     /// Bytes of an outcome record's body.
     pub(crate) const BODY_BYTES: u32 = 16;
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-/// All outcomes known, with the way back from a seqno to its position.
+/// All known outcomes, with a map from seqnos to positions.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     /// In order of position.
@@ -65,7 +65,7 @@ impl Outcomes {
         Some(self.by_seqno[at].1)
     }
 
-    /// Lowest seqno at a position of at least `from`.
+    /// Returns the lowest seqno at a position of at least `from`.
     pub(crate) fn first_seqno(&self, from: u64) -> Option<i64> {
         let at = self.by_seqno.partition_point(|(_, p)| *p < from);
         self.by_seqno.get(at).map(|(s, _)| *s)
@@ -75,7 +75,8 @@ impl Outcomes {
         self.by_seqno.back().map(|(s, _)| *s)
     }
 
-    /// Whether `outcome` may be recorded for `position`: seqnos grow with positions, and one once given stays.
+    /// Returns true if `outcome` may be recorded for `position`: seqnos grow with positions, and a recorded seqno never
+    /// changes.
     pub(crate) fn fits(&self, position: u64, outcome: &Outcome) -> bool {
         if let Some(known) = self.get(position) {
             return known.seqno == outcome.seqno || (known.seqno < 0 && outcome.seqno < 0);

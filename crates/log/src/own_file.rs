@@ -1,4 +1,5 @@
-//! Files of this process's user alone, which no link leads elsewhere: they hold what was written to the database, or a key.
+//! Files that only this process's user can open, and that are never reached through a link: they hold data of the
+//! database, or a key.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -10,7 +11,7 @@ use rustix::fs::OFlags;
 const OWNER_ONLY: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// Reads and writes a file, but not what a link leads to. A pipe in its place makes nobody wait.
+/// Opens for reading and writing, but follows no link. A pipe in the file's place does not block.
 fn no_link() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
@@ -18,12 +19,12 @@ fn no_link() -> OpenOptions {
     options
 }
 
-/// Opens a file that is there, for reading and writing.
+/// Opens an existing file, for reading and writing.
 pub fn open(path: &Path) -> io::Result<File> {
     no_link().open(path)
 }
 
-/// The same; makes an empty one if there is none.
+/// As [`open`], but makes an empty file if there is none.
 pub fn open_or_make(path: &Path) -> io::Result<File> {
     match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(path),
@@ -31,8 +32,8 @@ pub fn open_or_make(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Makes an empty file, for reading and writing. The old one goes rather than being emptied: a link in its place would lead
-/// what is written elsewhere.
+/// Makes an empty file, for reading and writing. An old file is removed and not emptied: if it were a link, the bytes
+/// would go elsewhere.
 pub fn create(path: &Path) -> io::Result<File> {
     match make(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -47,7 +48,7 @@ fn make(path: &Path) -> io::Result<File> {
     no_link().create_new(true).mode(OWNER_ONLY).open(path)
 }
 
-/// Takes away what earlier versions allowed the group. Fails for a file of another owner.
+/// Removes the rights of other users; earlier versions granted some to the group. Fails for a file of another owner.
 pub fn keep_others_out(file: &File) -> io::Result<()> {
     match file.metadata()?.mode() & OTHERS {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! Reading a large entry a part at a time: whole, it would take as long as everything else would wait.
+//! Reads a large entry a part at a time: a read of the whole would block everything else.
 
 use std::ops::Range;
 
@@ -10,21 +10,22 @@ use crate::log::Log;
 /// The begin of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peek {
-    /// The first bytes of its payload. Whether they are what was written is not checked.
+    /// The first bytes of its payload; not verified.
     pub head: Vec<u8>,
     /// Bytes of the payload.
     pub len: u32,
-    /// CRC-32C of the payload without `head`, if it is what was written.
+    /// CRC-32C of the payload without `head`, if the payload is intact.
     pub rest_crc: u32,
 }
 
 impl Log {
-    /// Bytes of the payload at `position`; `None` if the log does not hold it. Reads nothing.
+    /// Returns the length of the payload at `position`; `None` if the log does not hold it. Reads nothing.
     pub fn len_at(&self, position: u64) -> Option<u32> {
         self.index.place(position).map(|place| place.len)
     }
 
-    /// The begin of the entry at `position`, `head_bytes` of its payload at most; `None` if the log does not hold it.
+    /// Returns the begin of the entry at `position`, with at most `head_bytes` of its payload; `None` if the log does
+    /// not hold it.
     pub fn peek(&self, position: u64, head_bytes: u32) -> Result<Option<Peek>, LogError> {
         let Some(place) = self.index.place(position) else {
             return Ok(None);
@@ -41,7 +42,7 @@ impl Log {
         };
         let whole_crc = format::unpadded_crc(record.body_crc, len.into());
         let rest_bytes = len as usize - head.len();
-        // The checksum of two pieces is a function of the first one's, xor the second one's.
+        // The checksum of two pieces is a function of the first piece's, xor the second piece's.
         let rest_crc = whole_crc ^ crc32c::crc32c_combine(crc32c::crc32c(&head), 0, rest_bytes);
         Ok(Some(Peek {
             head,
@@ -50,8 +51,8 @@ impl Log {
         }))
     }
 
-    /// These bytes of the payload at `position`, as far as there are any; `None` if the log does not hold it. Whether
-    /// they are what was written is not checked ([`Peek::rest_crc`] tells it of all).
+    /// Returns these bytes of the payload at `position`, as far as the payload goes; `None` if the log does not hold
+    /// it. The bytes are not verified ([`Peek::rest_crc`] verifies all of them together).
     pub fn read_part(&self, position: u64, part: Range<u32>) -> Result<Option<Vec<u8>>, LogError> {
         let Some(place) = self.index.place(position) else {
             return Ok(None);
@@ -61,13 +62,13 @@ impl Log {
         self.read_at(place, in_record).map(Some)
     }
 
-    /// The error of an entry that was read in parts, which together are not what was written; `None` if the log does not
-    /// hold it.
+    /// Returns the error for an entry that was read in parts and has a wrong checksum; `None` if the log does not hold
+    /// it.
     pub fn damage_at(&self, position: u64) -> Option<LogError> {
         self.index.place(position).map(|place| self.damage(place))
     }
 
-    /// These bytes of a record.
+    /// Reads these bytes of a record.
     fn read_at(&self, place: Place, part: Range<u64>) -> Result<Vec<u8>, LogError> {
         let error = |e| {
             LogError::of_read(

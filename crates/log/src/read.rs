@@ -1,4 +1,4 @@
-//! Reading entries back.
+//! Reads entries back.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ pub struct RunItem {
     pub payload: Vec<u8>,
 }
 
-/// What a run has read of the segment that it is in: each is opened once, and read in pieces that hold many records.
+/// The read-ahead of a run in its present segment. Each segment is opened once, and read in pieces that hold many
+/// records.
 #[derive(Default)]
 struct Ahead {
-    /// Bytes that the run may yet take; 0: a single record is read.
+    /// Bytes that the run may still take; 0: a single record is read.
     wanted: u64,
     segment: u64,
     /// None: nothing was read yet.
@@ -42,7 +43,7 @@ impl Ahead {
 }
 
 impl Log {
-    /// The payload at `position`; `None` if the log does not hold it.
+    /// Reads the payload at `position`; `None` if the log does not hold it.
     pub fn read(&self, position: u64) -> Result<Option<Vec<u8>>, LogError> {
         match self.index.place(position) {
             Some(place) => self.read_place(place, &mut Ahead::default()).map(Some),
@@ -50,24 +51,24 @@ impl Log {
         }
     }
 
-    /// The outcome of `position`, if recorded.
+    /// Returns the outcome of `position`, if recorded.
     pub fn outcome(&self, position: u64) -> Option<Outcome> {
         self.index.outcomes.get(position)
     }
 
-    /// The position of the entry with `seqno`.
+    /// Returns the position of the entry with `seqno`.
     pub fn position_of_seqno(&self, seqno: i64) -> Option<u64> {
         self.index.outcomes.position_of(seqno)
     }
 
-    /// Entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it. It
-    /// ends before an entry that cannot be read, and is an error if that is the first.
-    /// Entries beyond [`Log::served_from`] are given as well: what to serve to whom is the caller's decision.
+    /// Reads entries from `position` on, until their payloads exceed `max_bytes`, but at least one if the log holds it.
+    /// The run ends before an entry that cannot be read; if that is the first one, it is an error. The run also
+    /// includes entries beyond [`Log::served_from`]: the caller decides whom it serves.
     pub fn read_run(&self, position: u64, max_bytes: u64) -> Result<Vec<RunItem>, LogError> {
         self.read_between(position, u64::MAX, max_bytes)
     }
 
-    /// [`Log::read_run`] that ends with the entry at `last` at the latest.
+    /// As [`Log::read_run`], but ends with the entry at `last` at the latest.
     pub fn read_between(
         &self,
         position: u64,
@@ -85,7 +86,7 @@ impl Log {
             }
             ahead.wanted = max_bytes.saturating_sub(bytes);
             let payload = match self.read_place(place, &mut ahead) {
-                // The run that begins with it will fail.
+                // The next run, which begins with this entry, will fail.
                 Err(_) if !run.is_empty() => break,
                 read => read?,
             };
@@ -98,8 +99,8 @@ impl Log {
         Ok(run)
     }
 
-    /// [`Log::read_run`] from the entry with `seqno` on; entries without a seqno between are included. Empty if
-    /// the log does not hold the seqno.
+    /// As [`Log::read_run`], from the entry with `seqno` on. Entries without a seqno between are included. Empty if the
+    /// log does not hold the seqno.
     pub fn read_run_from_seqno(
         &self,
         seqno: i64,
@@ -111,7 +112,7 @@ impl Log {
         }
     }
 
-    /// The newest control-state snapshot of a position of at most `position`, with its position.
+    /// Reads the newest log checkpoint of a position of at most `position`, with its position.
     pub fn snapshot_at(&self, position: u64) -> Result<Option<(u64, Vec<u8>)>, LogError> {
         match self.index.snapshot(position) {
             Some((at, place)) => Ok(Some((at, self.read_place(place, &mut Ahead::default())?))),
@@ -119,17 +120,17 @@ impl Log {
         }
     }
 
-    /// Position of the oldest entry held; `None`: the log is empty.
+    /// Returns the position of the oldest entry; `None`: the log is empty.
     pub fn first_position(&self) -> Option<u64> {
         self.index.first_position()
     }
 
-    /// Position of the newest entry held; `None`: the log is empty.
+    /// Returns the position of the newest entry; `None`: the log is empty.
     pub fn last_position(&self) -> Option<u64> {
         self.index.last_position()
     }
 
-    /// The position that the next entry must have; `None`: any (a log just created).
+    /// Returns the position that the next entry must have; `None`: any (a log just created).
     pub fn next_position(&self) -> Option<u64> {
         self.index.next_position
     }
@@ -140,7 +141,7 @@ impl Log {
         let name = segment_name(place.segment);
         let error = |e| LogError::of_read(self.disk.path(&name), place.offset, e);
         if is_active && place.offset >= self.buffer_at {
-            // Records are written out whole: this one is in the buffer, header and all.
+            // Records are written out whole: this one is in the buffer, with its header.
             let at = (body_at - self.buffer_at) as usize;
             let found = self.buffer.get(at..at + place.len as usize);
             return found
@@ -175,8 +176,8 @@ impl Log {
         self.payload(place, &head, body)
     }
 
-    /// Reads a piece from this record on, if more than it is wanted. One that cannot be read is left to the reads of
-    /// single records, which tell what is wrong with which.
+    /// Reads a piece from this record on, if the run wants more than this record. Ignores errors: the reads of single
+    /// records will report them exactly.
     fn read_ahead(&self, place: Place, record_bytes: u64, file: &dyn DiskFile, ahead: &mut Ahead) {
         ahead.piece.clear();
         let written = match place.segment == self.active_number() {
@@ -196,7 +197,7 @@ impl Log {
         }
     }
 
-    /// The payload of a record whose header and padded body were read.
+    /// Returns the payload of a record from its header and padded body, after verifying both.
     fn payload(&self, place: Place, head: &[u8], mut body: Vec<u8>) -> Result<Vec<u8>, LogError> {
         let valid = RecordHeader::decode(head, place.start + place.offset)
             .is_some_and(|h| h.body_len == place.len && h.body_crc == body_crc(&[&body]));

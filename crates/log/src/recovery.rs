@@ -1,4 +1,5 @@
-//! Reading a log: from files to the index, and what is to be done about damage (docs/log-format.md, "What `open` does").
+//! Reads a log. In: files. Out: the index, the findings, and the repairs that damage needs (docs/log-format.md, "What
+//! `open` does").
 
 use std::path::PathBuf;
 
@@ -11,28 +12,29 @@ use crate::outcome::Outcome;
 use crate::repair::{self, Step};
 use crate::scan::{End, SegmentReader};
 
-/// What [`Log::open`](crate::Log::open) found.
+/// The findings of [`Log::open`](crate::Log::open).
 #[derive(Debug)]
 pub struct Recovered {
     /// Oldest entry; `None`: the log is empty.
     pub first_position: Option<u64>,
     /// Newest entry; `None`: the log is empty.
     pub last_position: Option<u64>,
-    /// Position of the entry to come; `None`: any.
+    /// Position of the next entry; `None`: any.
     pub next_position: Option<u64>,
-    /// Bytes of a torn tail that was cut off: writes that were under way, or not flushed before a power loss.
+    /// Bytes of a torn tail that was cut off: writes that were not finished, or not flushed before a power loss.
     pub dropped_bytes: u64,
-    /// Places where stored data was bad although valid data followed, oldest first.
+    /// Places with bad stored data although valid data followed, oldest first.
     pub damage: Vec<Damage>,
-    /// The durability mode that was in force (rule 4: `memory` forgets with the process, `os` with the machine).
+    /// The durability mode that was in force (rule 4: in `memory` mode the process's death loses entries, in `os` mode
+    /// the machine's).
     pub durability: Durability,
     /// Everything below this address is known to be on stable storage.
     pub(crate) flushed: u64,
 }
 
 impl Recovered {
-    /// Whether flushed entries at the log's end are gone: in any durability mode this member may have forgotten what
-    /// it acknowledged.
+    /// Returns true if flushed entries at the log's end are lost: then, in any durability mode, this member may lack
+    /// entries that it acknowledged.
     pub fn may_have_forgotten(&self) -> bool {
         self.damage
             .iter()
@@ -40,33 +42,33 @@ impl Recovered {
     }
 }
 
-/// Which side of a damaged place is not in the log any more.
+/// The side of a damaged place that is no longer in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// The entries before it and those in its segment.
     Older,
-    /// Everything from it on.
+    /// Everything from the place on.
     Newer,
 }
 
-/// A place where stored data was bad although valid data followed.
+/// A place with bad stored data although valid data followed.
 #[derive(Debug)]
 pub struct Damage {
     /// The segment.
     pub file: PathBuf,
-    /// Offset of the bad record, in bytes; 0: the segment's header, or what should be before it.
+    /// Offset of the bad record, in bytes; 0: the segment's header is bad, or data before the segment is missing.
     pub offset: u64,
-    /// What is wrong.
+    /// The damage.
     pub reason: String,
-    /// What was given up.
+    /// The lost side.
     pub lost: Lost,
-    /// Whether the bad bytes had been flushed: the disk has failed. Otherwise a power loss explains them.
+    /// True if the bad bytes had been flushed: the disk has failed. Otherwise a power loss explains them.
     pub was_flushed: bool,
-    /// The files that hold what was given up.
+    /// The files that hold the lost parts.
     pub set_aside: Vec<PathBuf>,
 }
 
-/// What was read, and what is to be done to the files before the log can be gone on with.
+/// The result of reading, and the repairs that the files need before the log can be written again.
 pub(crate) struct Reading {
     pub index: Index,
     /// Number of the segment to append to.
@@ -75,25 +77,25 @@ pub(crate) struct Reading {
     pub found: Recovered,
 }
 
-/// A segment file and its header, or why it has none.
+/// A segment file with its header, or the reason why it has none.
 pub(crate) struct Found {
     pub number: u64,
     pub header: Result<SegmentHeader, &'static str>,
 }
 
-/// Where reading stopped.
+/// The place where reading stopped.
 pub(crate) struct Stop {
     /// Index of the segment among those found.
     pub at: usize,
     pub offset: u64,
-    /// The log address of that place.
+    /// The log address of the place.
     pub address: u64,
     pub reason: String,
     /// Index of the first segment that lies wholly behind the place.
     pub after: usize,
 }
 
-/// Numbers of the segments in the directory, ascending.
+/// Returns the numbers of the segments in the directory, ascending.
 pub(crate) fn segment_numbers(disk: &dyn Disk) -> Result<Vec<u64>, LogError> {
     let names = disk
         .list()
@@ -106,7 +108,7 @@ pub(crate) fn segment_numbers(disk: &dyn Disk) -> Result<Vec<u64>, LogError> {
     Ok(numbers)
 }
 
-/// The identity in the newest segment with a valid header.
+/// Returns the identity in the newest segment with a valid header.
 pub(crate) fn identity_on(disk: &dyn Disk) -> Result<Option<[u8; 16]>, LogError> {
     let found = read_headers(disk)?;
     Ok(newest(&found).map(|header| header.identity))
@@ -242,8 +244,8 @@ fn read_headers(disk: &dyn Disk) -> Result<Vec<Found>, LogError> {
     Ok(found)
 }
 
-/// Reads all segments into an index, up to the first place that is not as it should be. The second value is the
-/// highest flushed address noted anywhere before it.
+/// Reads all segments into an index, up to the first bad place. The second value is the highest flushed address noted
+/// before that place.
 fn scan_all(disk: &dyn Disk, found: &[Found]) -> Result<(Index, u64, Option<Stop>), LogError> {
     let (mut index, mut flushed) = (Index::default(), 0);
     for (at, segment) in found.iter().enumerate() {
@@ -260,7 +262,7 @@ fn scan_all(disk: &dyn Disk, found: &[Found]) -> Result<(Index, u64, Option<Stop
             Err(reason) => return Ok((index, flushed, Some(stop(reason.to_string(), at + 1)))),
         };
         if let Some(last) = index.segments.back() {
-            // What is missing lies before this segment, which may be whole.
+            // The missing data lies before this segment, which may be whole.
             if (header.number, header.start) != (last.number + 1, last.end()) {
                 let reason = format!(
                     "log data from address {address} up to {} is missing",
@@ -314,7 +316,7 @@ fn scan_all(disk: &dyn Disk, found: &[Found]) -> Result<(Index, u64, Option<Stop
     Ok((index, flushed, None))
 }
 
-/// Takes a valid record into the index, or says why it does not fit.
+/// Adds a valid record to the index. Err: the reason why the record does not fit.
 fn apply(
     index: &mut Index,
     record: &RecordHeader,
@@ -344,7 +346,7 @@ fn apply(
             if next.is_none_or(|next| position >= next) {
                 return does_not_fit("an outcome");
             }
-            // Its entry may have been in a segment dropped since.
+            // Retention may have dropped the segment of its entry since.
             if index
                 .first_position()
                 .is_some_and(|first| position >= first)
@@ -376,7 +378,7 @@ fn apply(
     Ok(())
 }
 
-/// Looks for valid data behind the place where reading stopped; returns the highest flushed address noted there,
+/// Searches for valid data behind the place where reading stopped. Returns the highest flushed address noted there;
 /// `None` if there is no valid data.
 fn search_after(disk: &dyn Disk, found: &[Found], stop: &Stop) -> Result<Option<u64>, LogError> {
     let mut evidence = None;
@@ -386,9 +388,9 @@ fn search_after(disk: &dyn Disk, found: &[Found], stop: &Stop) -> Result<Option<
                 evidence = evidence.max(Some(header.flushed));
                 (header.start, 0)
             }
-            // Not the bad record itself: a torn one may have a valid header.
+            // The bad record itself is skipped: a torn record may have a valid header.
             Ok(header) => (header.start, stop.offset + 8),
-            // Without a header only the place behind the previous segment can be guessed.
+            // Without a header, only a place right behind the previous segment can be guessed.
             Err(_) if at == stop.at => (stop.address, 0),
             Err(_) => continue,
         };

@@ -1,4 +1,4 @@
-//! What opening a damaged log does to its files: cutting, setting aside, removing.
+//! The repair of a damaged log's files: cutting, setting aside, removing.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,21 @@ use crate::error::LogError;
 use crate::format::{SEGMENT_HEADER_BYTES, damaged_name, segment_name};
 use crate::recovery::{Found, Stop, open, segment_path};
 
-/// One change of the files. Between two of them, and within each, the process may die: what is left is a log that the
-/// next start ends at the same place.
+/// One change of the files. The process may die between two steps, and within each: the next start then ends the
+/// remaining log at the same place.
 pub(crate) enum Step {
-    /// Whole segments are renamed out of the log, in this order.
+    /// Renames whole segments out of the log, in this order.
     SetAside(Vec<u64>),
-    /// What a segment holds from an offset on is copied out of the log.
+    /// Copies the content of a segment from an offset on out of the log.
     CopyAside { number: u64, from: u64 },
-    /// A segment ends here from now on.
+    /// Ends a segment at this offset.
     Cut { number: u64, at: u64 },
-    /// Segments are removed, in this order.
+    /// Removes segments, in this order.
     Remove(Vec<u64>),
 }
 
-/// How the log is ended before the place where reading stopped, and the bytes that are dropped. What follows is set
-/// aside if `keep_rest` says so.
+/// Returns the steps that end the log before the place where reading stopped, and the number of dropped bytes. The data
+/// behind is set aside if `keep_rest` is true.
 pub(crate) fn end_before(
     disk: &dyn Disk,
     found: &[Found],
@@ -33,7 +33,8 @@ pub(crate) fn end_before(
         used.map_err(|e| LogError::io("read", segment_path(disk, number), from, e))
     };
     let (mut steps, mut dropped_bytes) = (Vec::new(), 0);
-    // Without a valid header (or with missing data before it) the segment goes as a whole, as all behind it do.
+    // Without a valid header (or with missing data before it) the whole segment is given up, and so are all segments
+    // behind it.
     let is_cut = stop.offset >= SEGMENT_HEADER_BYTES;
     let whole = stop.at + usize::from(is_cut);
     if is_cut {
@@ -45,7 +46,7 @@ pub(crate) fn end_before(
         }
         steps.push(Step::Cut { number, at });
     }
-    // From the newest on: interrupted, this leaves a log that the next start ends at the same place.
+    // From the newest on: after an interruption, the next start ends the log at the same place.
     let rest: Vec<u64> = found[whole..].iter().rev().map(|f| f.number).collect();
     if keep_rest {
         steps.push(Step::SetAside(rest));
@@ -59,7 +60,7 @@ pub(crate) fn end_before(
 }
 
 impl Step {
-    /// The files that what is given up is in afterwards.
+    /// Returns the files that will hold the given-up data.
     pub(crate) fn kept_in(&self, disk: &dyn Disk) -> Vec<PathBuf> {
         match self {
             Step::SetAside(numbers) => (numbers.iter())
@@ -70,7 +71,7 @@ impl Step {
         }
     }
 
-    /// Does it, durably.
+    /// Carries out the step, durably.
     pub(crate) fn carry_out(&self, disk: &dyn Disk) -> Result<(), LogError> {
         match self {
             Step::SetAside(numbers) => set_aside(disk, numbers),

@@ -1,4 +1,5 @@
-//! What the log keeps, what it serves, and the removal of the rest (rule 12).
+//! Retention: the entries that the log keeps, the entries that it serves to others, and the removal of old segments
+//! (rule 12).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -9,42 +10,42 @@ use crate::format::segment_name;
 use crate::log::Log;
 
 impl Log {
-    /// The member's own retention: entries at `keep_from` and above stay, whatever their size (undelivered,
-    /// unapplied, above the certification floor, too young). Below it the newest `size_bytes` stay, in whole
-    /// segments. Until the first call everything stays.
+    /// Sets the member's own retention. Entries at `keep_from` and above stay, whatever their size (undelivered,
+    /// unapplied, above the certification floor, too young). Below it the newest `size_bytes` stay, in whole segments.
+    /// Until the first call everything stays.
     pub fn set_pins(&mut self, keep_from: u64) -> Result<(), LogError> {
         self.keep_from = keep_from;
         self.drop_old()
     }
 
-    /// The lowest position within the newest `size_bytes`, which is what other members may ask for; whatever is kept
-    /// beyond is for this member itself. The next position if nothing is served.
+    /// Returns the lowest position within the newest `size_bytes`, which other members may request; entries kept beyond
+    /// are for this member itself. Returns the next position if nothing is served.
     pub fn served_from(&self) -> u64 {
         self.index
             .first_from(self.index.end().saturating_sub(self.config.size_bytes))
     }
 
-    /// Lowest seqno served to others (`wsrep_local_cached_downto`); `None`: none.
+    /// Returns the lowest seqno served to others (`wsrep_local_cached_downto`); `None`: none.
     pub fn first_seqno(&self) -> Option<i64> {
         self.index.outcomes.first_seqno(self.served_from())
     }
 
-    /// Lowest seqno kept at all.
+    /// Returns the lowest seqno kept.
     pub fn first_seqno_kept(&self) -> Option<i64> {
         self.index.outcomes.first_seqno(0)
     }
 
-    /// Highest seqno recorded.
+    /// Returns the highest seqno recorded.
     pub fn last_seqno(&self) -> Option<i64> {
         self.index.outcomes.last_seqno()
     }
 
-    /// What was counted since the log was opened.
+    /// Returns the counters since the log was opened.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Bytes of all segments, the write buffer included.
+    /// Returns the bytes of all segments, the write buffer included.
     pub fn bytes_kept(&self) -> u64 {
         self.index
             .segments
@@ -52,13 +53,14 @@ impl Log {
             .map_or(0, |oldest| self.index.end() - oldest.start)
     }
 
-    /// Segments grow while pins hold much more than `gcache.size`, lest there be thousands of files.
+    /// Returns the capacity of a segment. It grows while pins hold much more than `gcache.size`, to avoid thousands of
+    /// files.
     pub(crate) fn capacity(&self) -> u64 {
         let grown = (self.bytes_kept() / 8).min(MAX_SEGMENT_BYTES);
         self.config.segment_bytes.max(grown)
     }
 
-    /// Removes the oldest segments that neither the pins nor `size_bytes` hold.
+    /// Removes the oldest segments, up to the first that the pins or `size_bytes` hold.
     pub(crate) fn drop_old(&mut self) -> Result<(), LogError> {
         while let (Some(oldest), Some(second)) =
             (self.index.segments.front(), self.index.segments.get(1))
@@ -69,7 +71,7 @@ impl Log {
                 break;
             }
             let number = oldest.number;
-            // What stays must be a log by itself after a crash: its last header may be in the buffer still.
+            // The remaining segments must be a complete log after a crash: the last header may still be in the buffer.
             match self.config.durability {
                 Durability::Disk => self.flush()?,
                 Durability::Os | Durability::Memory => self.write_out()?,
@@ -89,7 +91,7 @@ impl Log {
         Ok(())
     }
 
-    /// Removes a file; one that is gone already is fine.
+    /// Removes a file, if it exists.
     pub(crate) fn remove_file(&mut self, name: &str) -> Result<(), LogError> {
         match self.disk.remove(name) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! Reading a segment from end to end: its records while they are valid, and whether any follow a place that is not.
+//! Reads a segment from end to end: its valid records, and a search for records behind an invalid place.
 
 use std::io;
 
@@ -15,9 +15,9 @@ pub(crate) struct SegmentReader {
     chunk_at: u64,
 }
 
-/// How a walk over a segment's records ended.
+/// The end of a walk over a segment's records.
 pub(crate) enum End {
-    /// At the end of the file, or before nothing but zero bytes.
+    /// At the end of the file, or before only zero bytes.
     Clean,
     /// At bytes that are no valid record, or at a record that the visitor refused.
     Bad(String),
@@ -38,12 +38,12 @@ impl SegmentReader {
         self.length
     }
 
-    /// The file, for writing on.
+    /// Returns the file, for further writes.
     pub(crate) fn into_file(self) -> Box<dyn DiskFile> {
         self.file
     }
 
-    /// `len` bytes (at most a chunk) at `offset`; fewer where the file ends.
+    /// Returns `len` bytes (at most a chunk) at `offset`; fewer where the file ends.
     pub(crate) fn bytes(&mut self, offset: u64, len: u64) -> io::Result<&[u8]> {
         let len = len.min(CHUNK_BYTES).min(self.length.saturating_sub(offset));
         let held = self.chunk_at..self.chunk_at + self.chunk.len() as u64;
@@ -57,8 +57,8 @@ impl SegmentReader {
         Ok(&self.chunk[start..start + len as usize])
     }
 
-    /// Walks the records of a segment that starts at address `start`, calling `visit` with each header, its offset
-    /// and the body's first bytes. Returns the offset reached and how the walk ended. Errors are those of reading.
+    /// Walks the records of a segment that starts at address `start`, and calls `visit` with each header, its offset
+    /// and the body's first bytes. Returns the offset reached and the end of the walk. Errors are those of reading.
     pub(crate) fn walk(
         &mut self,
         start: u64,
@@ -92,8 +92,8 @@ impl SegmentReader {
         }
     }
 
-    /// Looks for valid record headers at every multiple of 8 from `offset` on; `None`: there is none, otherwise the
-    /// highest flushed address among them.
+    /// Searches for valid record headers at every multiple of 8 from `offset` on. Returns the highest flushed address
+    /// among them; `None`: there is no header.
     pub(crate) fn search(&mut self, start: u64, offset: u64) -> io::Result<Option<u64>> {
         let mut found = None;
         let mut offset = offset.max(SEGMENT_HEADER_BYTES).next_multiple_of(8);
@@ -107,7 +107,7 @@ impl SegmentReader {
         Ok(found)
     }
 
-    /// Bytes from `offset` to the last one that is not zero.
+    /// Returns the number of bytes from `offset` to the last one that is not zero.
     pub(crate) fn used_from(&mut self, offset: u64) -> io::Result<u64> {
         let (mut at, mut used) = (offset, 0);
         while at < self.length {

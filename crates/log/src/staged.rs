@@ -1,5 +1,5 @@
-//! Large payloads that are written before their place in the log is known: a piece at a time, so that nothing
-//! else waits while a whole one is written.
+//! Staging: large payloads are written before their place in the log is known, a piece at a time, so that nothing else
+//! waits for the write of a whole payload. The file of a staged payload becomes the next segment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ pub struct Staged {
     disk: Arc<dyn Disk>,
     name: String,
     file: Arc<dyn DiskFile>,
-    /// Where the payload begins.
+    /// Offset of the payload in the file.
     payload_at: u64,
     written_bytes: u64,
     used: bool,
 }
 
-/// Writes the payload of a [`Staged`], on whatever thread.
+/// Writes the payload of a [`Staged`], on any thread.
 #[derive(Clone)]
 pub struct StagedWriter {
     path: PathBuf,
@@ -37,7 +37,8 @@ impl StagedWriter {
         result.map_err(|e| LogError::io("write", self.path.clone(), at, e))
     }
 
-    /// Flushes what was written. After an error what was staged must not be used: the file tells it once.
+    /// Flushes the written bytes. After an error the staged payload must not be used: the file reports the error only
+    /// once.
     pub fn flush(&self) -> Result<(), LogError> {
         let result = self.file.sync_data();
         result.map_err(|e| LogError::io("flush", self.path.clone(), 0, e))
@@ -45,7 +46,7 @@ impl StagedWriter {
 }
 
 impl Staged {
-    /// What writes the payload. What comes of it is to be told by [`Staged::wrote`].
+    /// Returns the writer of the payload. The caller must report its progress to [`Staged::wrote`].
     pub fn writer(&self) -> StagedWriter {
         StagedWriter {
             path: self.disk.path(&self.name),
@@ -54,12 +55,12 @@ impl Staged {
         }
     }
 
-    /// The next bytes of the payload have been written, so many.
+    /// Notes that the next `bytes` bytes of the payload were written.
     pub fn wrote(&mut self, bytes: u64) {
         self.written_bytes += bytes;
     }
 
-    /// How much of the payload has been written.
+    /// Returns the number of payload bytes that were written.
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
@@ -68,14 +69,14 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.used {
-            // Else the next process does.
+            // If this fails, the next process removes the file.
             let _ = self.disk.remove(&self.name);
         }
     }
 }
 
 impl Log {
-    /// Begins to stage the payload of an entry that will be preceded by `head_bytes` in the body of its record.
+    /// Begins to stage the payload of an entry; `head_bytes` will precede the payload in the body of its record.
     pub fn stage(&mut self, head_bytes: usize) -> Result<Staged, LogError> {
         self.check()?;
         self.staged += 1;
@@ -92,10 +93,10 @@ impl Log {
         })
     }
 
-    /// [`Log::append`] of an entry whose payload was staged, but for its first bytes, which were not known then.
-    /// `payload_crc` is the CRC-32C of the payload as it is now. It is written out on return.
+    /// As [`Log::append`], for an entry with a staged payload, except its first bytes, which were not known then.
+    /// `payload_crc` is the CRC-32C of the final payload. It is written out on return.
     ///
-    /// What was not staged whole, or not for this head, is appended as usual.
+    /// A payload that was not staged whole, or not for this head, is appended as usual.
     pub fn append_staged(
         &mut self,
         position: u64,
@@ -108,7 +109,7 @@ impl Log {
         let bytes = (head.len() + payload.len()) as u64;
         let at = SEGMENT_HEADER_BYTES + RECORD_HEADER_BYTES + head.len() as u64;
         let is_whole = staged.payload_at == at && staged.written_bytes == payload.len() as u64;
-        // A segment is closed when it holds a record.
+        // A segment is closed only if it holds a record.
         let closes = self.active_len() > SEGMENT_HEADER_BYTES;
         let expected = self.index.next_position.unwrap_or(position);
         let is_next = position == expected && position < u64::MAX && bytes <= MAX_PAYLOAD_BYTES;
@@ -158,7 +159,7 @@ impl Log {
         Ok(())
     }
 
-    /// Staged payloads of an earlier process are of no use.
+    /// Removes the staged payloads of an earlier process, which are of no use.
     pub(crate) fn remove_staged(&mut self) -> Result<(), LogError> {
         let names = self.disk.list();
         let names = names.map_err(|e| self.directory_error("list", e))?;

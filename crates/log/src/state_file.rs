@@ -1,4 +1,4 @@
-//! `trireme-state.log`: a small blob that is on stable storage when [`StateFile::save`] returns.
+//! `trireme-state.log`: a small state that is on stable storage when [`StateFile::save`] returns.
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::LogError;
@@ -8,20 +8,20 @@ pub(crate) const STATE_NAME: &str = "trireme-state.log";
 const MAGIC: &[u8; 8] = b"TRIRMSTA";
 const SLOT_BYTES: usize = 16384;
 const HEADER_BYTES: usize = 64;
-/// The largest blob.
+/// The largest state, in bytes.
 pub(crate) const MAX_BLOB_BYTES: usize = SLOT_BYTES - HEADER_BYTES;
 
-/// The state file; it is created by the first save.
+/// The state file; the first save creates it.
 pub(crate) struct StateFile {
     identity: [u8; 16],
     file: Option<Box<dyn DiskFile>>,
-    /// Of the slot that counts; 0: none.
+    /// Sequence number of the valid slot; 0: none.
     sequence: u64,
     blob: Vec<u8>,
 }
 
 impl StateFile {
-    /// No state yet; the first save replaces any file.
+    /// Returns a file without a state; the first save replaces any old file.
     pub(crate) fn absent(identity: [u8; 16]) -> Self {
         StateFile {
             identity,
@@ -76,7 +76,7 @@ impl StateFile {
                 state.blob = blob.to_vec();
             }
         }
-        // The first save goes into the second slot, and the first slot is written once that is flushed.
+        // The first save goes into the second slot; the first slot is written only after that save was flushed.
         if saved_twice && !whole {
             let reason = "neither of its two states is whole";
             return Err(LogError::corrupt(&disk.path(STATE_NAME), 0, reason));
@@ -85,7 +85,7 @@ impl StateFile {
         Ok(state)
     }
 
-    /// The blob saved last; `None` if none was.
+    /// Returns the last saved state; `None` if there is none.
     pub(crate) fn get(&self) -> Option<&[u8]> {
         (self.sequence > 0).then_some(self.blob.as_slice())
     }
@@ -107,7 +107,7 @@ impl StateFile {
             None => disk.create(STATE_NAME).map_err(|e| error("create", 0, e))?,
         };
         if is_new {
-            // Later saves overwrite, and need no room: they succeed on a full disk.
+            // Later saves overwrite these bytes and need no room: they succeed on a full disk.
             file.write_all_at(&[0; 2 * SLOT_BYTES], 0)
                 .map_err(|e| error("write", 0, e))?;
         }

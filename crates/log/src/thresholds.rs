@@ -1,16 +1,17 @@
-//! Sizes at which the log goes about things otherwise.
+//! Sizes that switch the log to another way of working.
 
-/// Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross them.
+/// The thresholds. Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Larger records are written straight from the caller's memory, not by way of the buffer.
+    /// Records above this size are written straight from the caller's memory, and not through the buffer.
     pub direct_bytes: u64,
-    /// A buffer of this size is written out unasked.
+    /// A buffer of this size is written out at once.
     pub buffer_bytes: usize,
-    /// So much of a file is read at once where a run of entries is wanted.
+    /// Bytes of a file that are read at once for a run of entries.
     pub ahead_bytes: u64,
-    /// So many files of closed segments are kept open, and all that are not flushed. With ordinary segments the log has no
-    /// more; large entries have one each, and older ones are opened for each read.
+    /// Maximum of open files of closed segments, not counting those that are not flushed. With ordinary segments the
+    /// log has no more; large entries have one each, and older ones are opened for each read.
     pub open_files: usize,
 }
 

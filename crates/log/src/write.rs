@@ -1,4 +1,4 @@
-//! From records to files: the write buffer, segments in turn, flushes, and the poison after a failure.
+//! Writes records to files. Owns the write buffer, the change of segments, the flushes, and the poison after a failure.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::flush::{FlushDone, FlushJob};
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::log::{Log, SEGMENT_LIMIT_BYTES};
 
-/// In so many steps a segment grows ahead of its records, none above the limit.
+/// Number of steps in which a segment's file grows ahead of its records; no step is above the limit.
 const GROWTH_STEPS: u64 = 16;
 const GROWTH_MAX_BYTES: u64 = 1 << 20;
-/// What an earlier process has left unflushed is written again in pieces.
+/// Size of the pieces in which bytes that an earlier process left unflushed are written again.
 const REWRITE_BYTES: u64 = 1 << 20;
 
 impl Log {
@@ -34,9 +34,10 @@ impl Log {
         Ok(())
     }
 
-    /// With `disk` the last segment grows in steps, zero bytes ahead of the records: a flush within a step finds no new
-    /// length to write, which a journaling file system does with a transaction of its own (measured: ext4, three nodes
-    /// on one disk, 59 us instead of 85). Without room for it the file grows with its records, and what there is is left to these.
+    /// Grows the last segment's file in steps, with zero bytes ahead of the records, in `disk` mode. A flush within a
+    /// step then finds no new length to write, for which a journaling file system needs a transaction of its own
+    /// (measured: ext4, three nodes on one disk, 59 us instead of 85). Without room for a step, the file grows with its
+    /// records, which get the rest of the room.
     fn grow_ahead(&mut self) {
         if self.config.durability != Durability::Disk || self.buffer_at <= self.grown_to {
             return;
@@ -56,8 +57,8 @@ impl Log {
         self.end_flush(done).map(|_| ())
     }
 
-    /// Writes everything appended to the operating system, and hands out what is left to do of a [`Log::flush`]:
-    /// another thread may do it while this log is appended to.
+    /// Writes everything appended to the operating system, and returns the rest of a [`Log::flush`]: another thread may
+    /// run it while the owner appends to this log.
     pub fn begin_flush(&mut self) -> Result<FlushJob, LogError> {
         self.write_out()?;
         let numbers = self.unflushed_segments();
@@ -70,8 +71,9 @@ impl Log {
         Ok(self.flush_job(files, true))
     }
 
-    /// [`Log::flush`] of a log that an earlier process has written. One whose flush failed has left its entries in the operating
-    /// system's cache, which shows them and counts them as written: what no flush is known to cover is written again first.
+    /// As [`Log::flush`], for a log that an earlier process has written. If a flush of that process failed, the
+    /// operating system's cache still shows its entries, and counts them as written. So bytes that no flush is known to
+    /// cover are written again first.
     pub fn flush_anew(&mut self) -> Result<(), LogError> {
         let segments = self.index.segments.iter();
         let places = segments.map(|segment| (segment.number, segment.start, segment.end()));
@@ -96,7 +98,7 @@ impl Log {
         Ok(())
     }
 
-    /// Flushes what was written before, and nothing else: also after a failure that has poisoned the log.
+    /// Flushes bytes that were written before, and nothing else: also after a failure that has poisoned the log.
     pub fn flush_written(&mut self) -> Result<(), LogError> {
         let mut files = Vec::new();
         for number in self.unflushed_segments() {
@@ -111,20 +113,21 @@ impl Log {
         self.flush_job(files, true).run().result
     }
 
-    /// Address up to which the log was handed to the operating system. It never falls while the log is open.
+    /// Returns the address up to which the log was handed to the operating system. It never falls while the log is
+    /// open.
     pub fn written_end(&self) -> u64 {
         self.index.end().saturating_sub(self.buffer.len() as u64)
     }
 
-    /// Bytes that no flush covers.
+    /// Returns the number of bytes that no flush covers.
     pub fn unflushed_bytes(&self) -> u64 {
         self.index.end().saturating_sub(self.flushed)
     }
 
-    /// A flush of everything written that nothing waits for, so that one that is waited for finds little left to do: another
-    /// thread may do it, other flushes beside it. `None`: it cannot be made now.
+    /// Begins a flush of everything written that nothing waits for, so that later flushes are short. Another thread may
+    /// run it, with other flushes beside it. `None`: it cannot be made now.
     ///
-    /// It has handles of its own on the files, for an operating system tells an error once per handle.
+    /// It has its own handles on the files, because an operating system reports an error once per handle.
     pub fn begin_write_back(&mut self) -> Result<Option<FlushJob>, LogError> {
         self.write_out()?;
         let opened = self.unflushed_segments().into_iter().map(|number| {
@@ -154,8 +157,8 @@ impl Log {
         }
     }
 
-    /// [`Log::begin_flush`] in the place of one that was handed out and not run, to cover what was appended since.
-    /// `None`: that was one of another log, and is of no use.
+    /// As [`Log::begin_flush`], in place of a flush that was handed out and not run, to cover later entries. `None`:
+    /// that flush was one of another log, and is useless.
     pub fn renew_flush(&mut self, job: FlushJob) -> Result<Option<FlushJob>, LogError> {
         if !Arc::ptr_eq(&self.token, &job.token) {
             return Ok(None);
@@ -164,7 +167,7 @@ impl Log {
         self.begin_flush().map(Some)
     }
 
-    /// Takes in what came of a flush. False: it was one of another log, and says nothing of this one.
+    /// Takes in the result of a flush. Returns false if it was one of another log.
     pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
         if !Arc::ptr_eq(&self.token, &done.token) {
             return Ok(false);
@@ -182,7 +185,7 @@ impl Log {
         Ok(true)
     }
 
-    /// Puts a record into the last segment (a new one if it is full); returns its header and offset.
+    /// Puts a record into the last segment (a new one if it is full). Returns its header and offset.
     pub(crate) fn put(
         &mut self,
         kind: u8,
@@ -243,8 +246,8 @@ impl Log {
         Ok((header, offset))
     }
 
-    /// Closes the last segment and begins the next. Without a free descriptor the last one goes on for now: its capacity
-    /// is no part of the format.
+    /// Closes the last segment and begins the next. Without a free descriptor the last segment continues for now: its
+    /// capacity is no part of the format.
     fn roll(&mut self) -> Result<(), LogError> {
         self.write_out()?;
         self.drop_old()?;
@@ -278,7 +281,7 @@ impl Log {
         self.index.begin_segment(number, start);
     }
 
-    /// The header of the segment that follows those in the index.
+    /// Returns the header of the segment that follows those in the index.
     pub(crate) fn segment_header(&self, number: u64, start: u64) -> SegmentHeader {
         let oldest = self.index.segments.front();
         SegmentHeader {

@@ -1,4 +1,4 @@
-//! Whether strangers may reach the plaintext of a node: the warning of its start.
+//! The warning at a node's start if others may reach its plaintext port.
 
 use trireme_replicator::Level;
 use trireme_transport::Security;
@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::setup::{self, SetupError};
 use crate::url::is_loopback;
 
-/// A node that speaks plaintext, and where.
+/// The plaintext addresses of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposure {
     listens: String,
@@ -16,7 +16,8 @@ pub struct Exposure {
 }
 
 impl Exposure {
-    /// What the options say; `None` if all traffic is encrypted, or nobody outside this machine can reach it.
+    /// Returns the exposure that the options make. `None` if all traffic is encrypted, or if no process outside this
+    /// machine can reach the node.
     pub fn of(options: &Options, security: &Security) -> Result<Option<Exposure>, SetupError> {
         if !security.accepts_plain() {
             return Ok(None);
@@ -35,8 +36,9 @@ impl Exposure {
         })
     }
 
-    /// A warning, if others are to reach the node from beyond this machine. A node that listens on every address and gives
-    /// others a loopback one belongs to a cluster for tests, such as MariaDB's suites, which fail on warnings.
+    /// Returns the level of the line: a warning if nodes beyond this machine are to reach the node. A node that listens
+    /// on every address but advertises a loopback address belongs to a test cluster, such as MariaDB's suites, which
+    /// fail on warnings.
     pub fn level(&self) -> Level {
         match self.is_advertised {
             true => Level::Warn,

@@ -1,4 +1,4 @@
-//! How long something takes: least, mean, greatest, spread, and how often it was measured.
+//! Statistics of a duration: least, mean, greatest, spread, and number of samples.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// It took so long.
+    /// Adds a sample.
     pub fn add(&mut self, seconds: f64) {
         self.least_s = match self.count {
             0 => seconds,
@@ -35,7 +35,7 @@ impl Latency {
     }
 }
 
-/// As Galera shows `wsrep_evs_repl_latency`: seconds, six digits.
+/// The format of Galera's `wsrep_evs_repl_latency`: seconds, six digits.
 impl fmt::Display for Latency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = [
@@ -51,7 +51,7 @@ impl fmt::Display for Latency {
     }
 }
 
-/// As C's `%g` writes it.
+/// Formats a number as C's `%g` does.
 fn six_digits(value: f64) -> String {
     const DIGITS: i32 = 6;
     let scientific = format!("{value:.5e}");

@@ -1,8 +1,8 @@
-//! What every member of a cluster consists of, with a server above it or without.
+//! The parts that every member of a cluster has, with a server above it or without.
 //!
-//! [`options`] are the provider options that users know, [`url`] the cluster address, [`votes`] the
-//! file of what a replica has promised, [`state_file`] what a node tells while SQL is closed. [`setup`] makes of them what a connection begins with;
-//! [`Line`] is the connection, and [`Station`] drives it and the engine.
+//! [`options`] are the provider options that users know, [`url`] the cluster address, [`votes`] the file of a replica's
+//! promises, [`state_file`] the file that shows a node's state while SQL is closed. [`setup`] makes the inputs of a
+//! connection from them. [`Line`] is the connection, and [`Station`] drives it and the engine.
 
 #![forbid(unsafe_code)]
 

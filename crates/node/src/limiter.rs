@@ -1,4 +1,4 @@
-//! Lines that a peer can cause: the first few are written, of the others their number.
+//! Limits the log lines that a peer can cause: the first few are written, the others are counted.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use trireme_replicator::Level;
 
 use crate::text::one_line;
 
-/// Of one kind about one peer so many lines are written within [`PERIOD_MS`].
+/// Maximum of lines of one kind about one peer within [`PERIOD_MS`].
 const LINES: u64 = 5;
-/// Of one kind, whoever causes them: a peer may come back under another name each time.
+/// Maximum of lines of one kind about all peers: a peer may come back under another name each time.
 const LINES_OF_ALL: u64 = 50;
-/// Then they are counted together, and the next ones are written again.
+/// After this time a summary counts the lines left out, and the next ones are written again.
 const PERIOD_MS: u64 = 10_000;
-/// So much of a line stands for those that were left out.
+/// Maximum length of the line that a summary quotes.
 const SAMPLE_BYTES: usize = 300;
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A connection stands.
+    /// A connection was established.
     PeerUp,
     /// A connection is gone.
     PeerDown,
-    /// A peer has sent what cannot be read.
+    /// A peer has sent an invalid frame.
     BadFrame,
     /// A connection was refused, by either side.
     Rejected,
@@ -33,10 +33,11 @@ pub enum Kind {
 struct Recent {
     began_ms: u64,
     written: u64,
-    /// Per peer. It has no more than [`LINES_OF_ALL`] entries, since each has had a line written.
+    /// Number of lines per peer. The map has at most [`LINES_OF_ALL`] entries, since each peer in it has had a line
+    /// written.
     of: BTreeMap<String, u64>,
     left_out: u64,
-    /// The last one that was left out.
+    /// The last line that was left out.
     sample: Option<(Level, String)>,
 }
 
@@ -45,7 +46,7 @@ struct Recent {
 pub struct LineLimiter(BTreeMap<Kind, Recent>);
 
 impl LineLimiter {
-    /// True if this line about `peer` is to be written now. Else it is counted.
+    /// Returns true if this line about `peer` is to be written now. Otherwise counts it.
     pub fn admits(
         &mut self,
         kind: Kind,
@@ -69,7 +70,7 @@ impl LineLimiter {
         true
     }
 
-    /// The summaries that are due: one for each kind of which lines were left out, with the last one of those.
+    /// Returns the summaries that are due: one for each kind with lines left out. A summary quotes the last of them.
     pub fn summaries(&mut self, now_ms: u64) -> Vec<(Level, String)> {
         let mut due = Vec::new();
         self.0.retain(|_, recent| {

@@ -1,6 +1,6 @@
 //! The file that holds the mark of a write-set log: `trireme-<replica>.mark` in `repl.mark_dir`, `/dev/shm` by default
-//! (docs/state-files.md, "The mark"). The directory may be one that others can write to: nothing that is not ours is believed,
-//! written or removed.
+//! (docs/state-files.md, "The mark"). Others may be able to write to the directory: this module reads, writes and
+//! removes only files of this process's user.
 
 use std::fs::File;
 use std::io;
@@ -12,17 +12,17 @@ use trireme_engine::{KeepMark, MARK_BYTES};
 use trireme_group::Uuid;
 use trireme_log::own_file;
 
-/// More than any mark: what is larger is damaged, and need not be read whole.
+/// Limit of a read, above the size of any mark: a larger file is damaged, and need not be read whole.
 const READ_MAX: u64 = 4096;
 
-/// The mark's file. It is opened when it is needed first, and is this process's as long as this lives.
+/// The mark's file. It is opened at the first use, and locked by this process as long as this value lives.
 pub struct MarkFile {
     path: PathBuf,
     file: Option<File>,
 }
 
 impl MarkFile {
-    /// The mark of this replica in this directory. Nothing is opened yet.
+    /// Returns the mark of this replica in this directory. Opens nothing yet.
     pub fn new(dir: &Path, replica: Uuid) -> MarkFile {
         MarkFile {
             path: dir.join(format!("trireme-{replica}.mark")),
@@ -30,10 +30,10 @@ impl MarkFile {
         }
     }
 
-    /// Opens the file. None: there is none, and none was to be made.
+    /// Opens the file. None: there is none, and `make` is false.
     fn open(&mut self, make: bool) -> io::Result<Option<&File>> {
         if self.file.is_none() {
-            // Whoever may write to the directory can put a link, a pipe, or a file of his own there.
+            // A user who may write to the directory can put a link, a pipe, or his own file there.
             let file = match make {
                 true => own_file::open_or_make(&self.path)?,
                 false => match own_file::open(&self.path) {
@@ -48,7 +48,7 @@ impl MarkFile {
     }
 }
 
-/// Err: it is somebody else's, or another process uses it.
+/// Checks that the file is this process's. Err: it is another user's, or another process uses it.
 fn is_own(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
     let me = rustix::process::geteuid().as_raw();
@@ -67,7 +67,7 @@ fn is_own(file: &File) -> io::Result<()> {
 
 impl KeepMark for MarkFile {
     fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
-        // What is not ours tells nothing; that it is in the way is told when it is to be written.
+        // A file that is not ours tells nothing. The error is reported when the mark is to be written.
         let Ok(Some(file)) = self.open(false) else {
             return Ok(None);
         };
@@ -82,7 +82,7 @@ impl KeepMark for MarkFile {
 
     fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()> {
         match self.open(true)? {
-            // One write into one page: a process that is killed has made all of it or nothing.
+            // One write into one page: a process that is killed has made all of it, or nothing.
             Some(file) => file.write_all_at(bytes, 0),
             None => Ok(()),
         }

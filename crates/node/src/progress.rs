@@ -1,35 +1,34 @@
-//! How far a connection has come.
+//! The progress of joining or leaving a cluster.
 
 use std::time::{Duration, Instant};
 
-/// A leave that the cluster does not answer is given up after this time (MariaDB's suites kill a
-/// server that takes more than 10 s to stop).
+/// Time after which an unanswered leave is given up (MariaDB's suites kill a server that takes more than 10 s to stop).
 pub const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// A node asks again several times a second; the same refusal is worth a line this often.
+/// Time between two lines about the same refusal: a node asks again several times a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
-/// And so many different ones: their texts are a peer's.
+/// Maximum of lines about different refusals within that time: a peer chooses their texts.
 const TELL_MAX: u32 = 10;
 
-/// How far joining or leaving has come.
+/// The progress of joining or leaving.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// In a view.
+    /// The node was admitted to a view.
     pub admitted: bool,
-    /// The cluster will not have this node, and why.
+    /// The reason why the cluster refuses this node; None if it does not.
     pub refused: Option<String>,
     /// The node has left, and its server, if it has one, was told so.
     pub closed: bool,
-    /// When that was logged.
+    /// The time of the last line about a refusal.
     told: Option<Instant>,
-    /// Since when different refusals are counted, and how many were logged.
+    /// The begin of the period in which different refusals are counted, and the number that was logged in it.
     counted: Option<(Instant, u32)>,
-    /// The node cannot go on, and why.
+    /// The reason why the node cannot go on; None if it can.
     pub failed: Option<String>,
 }
 
 impl Progress {
-    /// The cluster will not have this node. True if that is news, or a reminder is due.
+    /// Notes that the cluster refuses this node. Returns true if the reason is new, or a reminder is due.
     pub fn refuse(&mut self, reason: String, now: Instant) -> bool {
         let is_news = self.refused.as_ref() != Some(&reason);
         let is_due = self.told.is_none_or(|told| now - told >= TELL_AGAIN);

@@ -1,4 +1,4 @@
-//! What a connection begins with, as the options say.
+//! The inputs of a connection, made from the options: identity, mesh, log and the engine's settings.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,35 +19,35 @@ use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
 use crate::votes::{Votes, VotesError};
 
-/// Why a connection cannot begin.
+/// The reason why a connection cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// Nobody can listen there.
+    /// An invalid address to listen on.
     #[error("the address '{address}' is not usable: {source}")]
     Address {
         /// `gmcast.listen_addr`.
         address: String,
-        /// Why.
+        /// The reason.
         source: AddressError,
     },
-    /// The sockets.
+    /// The mesh could not be set up.
     #[error("{0}")]
     Transport(#[from] TransportError),
-    /// The file of promises.
+    /// The file of promises is unusable.
     #[error("{0}")]
     Votes(#[from] VotesError),
-    /// The files of TLS.
+    /// The files of TLS are unusable.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// Plaintext, where it is forbidden.
+    /// Plaintext is configured although it is forbidden.
     #[error(
         "repl.require_encryption=yes, but {why}; or set repl.require_encryption=no, where the network is trusted"
     )]
     Plaintext {
-        /// The option that lets it in, and what to set.
+        /// The option that allows plaintext, and its remedy.
         why: &'static str,
     },
-    /// Who is to found the cluster is not clear.
+    /// The founders of the cluster are not clear.
     #[error(
         "pc.bootstrap_expect={nodes}, but the cluster address names {listed} nodes: it must name all {nodes} data nodes \
          of the new cluster, this one included, and nobody else (an arbitrator finds them by its own list), on every \
@@ -59,12 +59,12 @@ pub enum SetupError {
         /// Different addresses in the list.
         listed: usize,
     },
-    /// The system's random numbers.
+    /// The system gave no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(#[from] getrandom::Error),
 }
 
-/// A fresh random uuid (version 4).
+/// Returns a random UUID (version 4).
 pub fn random_uuid() -> Result<Uuid, SetupError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
@@ -73,7 +73,7 @@ pub fn random_uuid() -> Result<Uuid, SetupError> {
     Ok(Uuid(bytes))
 }
 
-/// Id of this boot of the operating system: what was only in the page cache is lost when it changes.
+/// Returns the id of this boot of the operating system: when it changes, the page cache was lost.
 fn current_boot_id() -> io::Result<Uuid> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()
@@ -81,15 +81,16 @@ fn current_boot_id() -> io::Result<Uuid> {
         .map_err(io::Error::other)
 }
 
-/// Refuses options that would not be kept.
+/// Checks the options of security. Err: the node could not protect its connections as they demand.
 pub fn check(options: &Options) -> Result<(), SetupError> {
     security(options).map(drop)
 }
 
-/// What a node says when it has read the files of certificates, or of the secret, again.
+/// The line of a node that has read the files of certificates, or of the secret, again.
 pub const SECURITY_IS_READ: &str = "socket.* and repl.secret_file: read anew, with the files that they name; it counts for connections from now on";
 
-/// How connections are protected: what `socket.*` and `repl.secret_file` say, with the files as they are now.
+/// Returns the protection of connections, from `socket.*` and `repl.secret_file` and the present content of their
+/// files.
 pub fn security(options: &Options) -> Result<Security, SetupError> {
     let security = configured_security(options)?;
     require_encryption(options, &security)?;
@@ -115,7 +116,7 @@ fn configured_security(options: &Options) -> Result<Security, SetupError> {
             return Ok(Security::new(credentials, true, accepts_both));
         }
     }
-    // Without a certificate there is only one kind to accept.
+    // Without a certificate there is only one kind of credentials to accept.
     match dials_tls || accepts_both && files.has_certificate() {
         true => Ok(Security::new(
             Credentials::read(&files)?,
@@ -126,7 +127,7 @@ fn configured_security(options: &Options) -> Result<Security, SetupError> {
     }
 }
 
-/// `repl.require_encryption`.
+/// Checks `repl.require_encryption`.
 fn require_encryption(options: &Options, security: &Security) -> Result<(), SetupError> {
     if !options.bool("repl.require_encryption") || !security.accepts_plain() {
         return Ok(());
@@ -141,7 +142,7 @@ fn require_encryption(options: &Options, security: &Security) -> Result<(), Setu
     Err(SetupError::Plaintext { why })
 }
 
-/// Whether [`security`] depends on an option.
+/// Returns true if the result of [`security`] depends on this option.
 pub fn is_of_security(key: &str) -> bool {
     let depends = [
         "socket.dynamic",
@@ -151,22 +152,22 @@ pub fn is_of_security(key: &str) -> bool {
     depends.contains(&key) || key.starts_with("socket.ssl")
 }
 
-/// The first connect of a data directory gives it its identity (rule 14).
+/// Opens the votes; the first connect of a data directory gives it its identity (rule 14).
 pub fn open_votes(options: &Options) -> Result<Votes, SetupError> {
     let base_dir = PathBuf::from(options.str("base_dir"));
     Ok(Votes::open(&base_dir, SystemTime::now())?)
 }
 
-/// A process of a data directory. Its id begins with the place of that: members are in the order of their ids, here and
-/// in the server's tables. So the oldest data directory comes first, and a node keeps its index, and the server its
-/// `auto_increment_offset`, over restarts.
+/// Returns an incarnation for a process of a data directory. It begins with the directory's place: members are sorted
+/// by their ids, here and in the server's tables. So the oldest data directory comes first. A node keeps its index over
+/// restarts, and its server the `auto_increment_offset`.
 fn new_incarnation(place: [u8; 8]) -> Result<Incarnation, SetupError> {
     let mut bytes = random_uuid()?.0;
     bytes[..8].copy_from_slice(&place);
     Ok(Incarnation(Uuid(bytes)))
 }
 
-/// This node as the others see it, under a new incarnation; its names are still to be filled in.
+/// Returns this node as a member, under a new incarnation; the caller fills in its names.
 pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
     Ok(Member {
         replica: ReplicaId(votes.replica()),
@@ -187,7 +188,8 @@ pub(crate) fn listen_address(options: &Options) -> Result<HostPort, SetupError> 
     options.listen_address().map_err(address)
 }
 
-/// Listens, and looks for the others. `votes`: of this node, which is `me`. `allow`: who may connect.
+/// Opens the mesh: listens, and looks for the other nodes. `votes`: the votes of this node, which is `me`. `allow`:
+/// decides who may connect.
 pub fn open_mesh(
     group_name: &str,
     cluster: &ClusterUrl,
@@ -225,7 +227,7 @@ pub fn open_mesh(
     Ok((mesh, poller))
 }
 
-/// The addresses of the others as the mesh spells them.
+/// Returns the addresses of the other nodes in the mesh's spelling.
 pub fn peer_addresses(cluster: &ClusterUrl, options: &Options) -> Vec<String> {
     let base_port = options.base_port();
     let spelled = |peer: &HostPort| {
@@ -235,8 +237,8 @@ pub fn peer_addresses(cluster: &ClusterUrl, options: &Options) -> Vec<String> {
     cluster.peers.iter().map(spelled).collect()
 }
 
-/// What peers are told: the host that this node listens on, or else the one of
-/// `wsrep_node_address`; an unspecified one stands for the address that a peer sees.
+/// Returns the address that peers are told: the host that this node listens on, or else the host of
+/// `wsrep_node_address`. An unspecified host stands for the address that a peer sees.
 pub(crate) fn advertised_address(options: &Options, listen: &HostPort) -> String {
     let port = listen.port_or(options.base_port());
     let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
@@ -248,11 +250,12 @@ pub(crate) fn advertised_address(options: &Options, listen: &HostPort) -> String
     format!("{host}:{port}")
 }
 
-/// Less than five heartbeats of silence says nothing: a node with less would never be primary for long.
+/// The least suspect timeout. A shorter silence, of less than five heartbeats, proves nothing: the node would never
+/// stay primary for long.
 const LEAST_SUSPECT_TIMEOUT_MS: u64 = 500;
 
-/// For how long a member may be silent: `evs.suspect_timeout`, or `evs.inactive_timeout` if that is less, and at least
-/// 500 ms.
+/// Returns how long a member may be silent: `evs.suspect_timeout`, or `evs.inactive_timeout` if that is less, and at
+/// least 500 ms.
 pub fn suspect_timeout_ms(options: &Options) -> u64 {
     options
         .duration_ms("evs.suspect_timeout")
@@ -271,7 +274,7 @@ fn group_config(options: &Options, me: Member) -> Config {
     }
 }
 
-/// `repl.sequencer`.
+/// Returns this node's wish for leadership (`repl.sequencer`).
 pub fn leadership_wish(options: &Options) -> Wish {
     match options.choice("repl.sequencer") {
         "prefer" => Wish::Prefer,
@@ -280,12 +283,12 @@ pub fn leadership_wish(options: &Options) -> Wish {
     }
 }
 
-/// Where the write-set log lies.
+/// Returns the directory of the write-set log.
 pub fn log_disk(options: &Options) -> OsDisk {
     OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
 }
 
-/// `pc.bootstrap_expect`, for a node with a database.
+/// Returns the cluster that nodes found together by `pc.bootstrap_expect`, for a node with a database.
 pub fn expected(options: &Options) -> Result<Option<Expected>, SetupError> {
     let nodes = options.int("pc.bootstrap_expect").clamp(0, 1_024) as u32;
     match nodes {
@@ -297,7 +300,7 @@ pub fn expected(options: &Options) -> Result<Option<Expected>, SetupError> {
     }
 }
 
-/// A cluster can only be founded without choosing a node if the list of addresses is all of its nodes.
+/// Checks that the list of addresses names all founders; otherwise nodes cannot found a cluster together.
 pub fn check_expected(options: &Options, cluster: &ClusterUrl) -> Result<(), SetupError> {
     let base_port = options.base_port();
     let at = |address: &HostPort| (address.host.clone(), address.port_or(base_port));
@@ -312,13 +315,13 @@ pub fn check_expected(options: &Options, cluster: &ClusterUrl) -> Result<(), Set
     }
 }
 
-/// Where it is marked how far the log reaches (`repl.mark_dir`).
+/// Returns the mark of the log's end, in `repl.mark_dir`; None if marks are switched off.
 fn mark(options: &Options, votes: &Votes) -> Option<Box<dyn KeepMark>> {
     let dir = Some(options.str("repl.mark_dir")).filter(|dir| !dir.is_empty());
     dir.map(|dir| -> Box<dyn KeepMark> { Box::new(MarkFile::new(Path::new(dir), votes.replica())) })
 }
 
-/// The beginning of a node that has no database and founds nothing.
+/// Returns the engine's inputs for a node that has no database and founds nothing.
 pub fn start(options: &Options, votes: &Votes, me: Member) -> Start {
     let durability = match options.choice("repl.durability") {
         "memory" => Durability::Memory,

@@ -1,7 +1,7 @@
-//! Where the time of a commit goes: a histogram for each stage, of fixed size.
+//! The time of a commit, by stage: a histogram of fixed size for each stage.
 //!
-//! In come the moments that an own write-set passes, with the time; out go counts and percentiles. It never blocks, and allocates
-//! only when it is made.
+//! In: the moments that an own write-set passes, with the time. Out: counts and percentiles. It never blocks, and
+//! allocates only when it is made.
 
 use hdrhistogram::Histogram;
 
@@ -10,17 +10,17 @@ use crate::state_file::{CommitTimes, StageTimes};
 /// A part of a commit's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// From certify() to the submission: flow control, and for a large write-set its way to a majority.
+    /// From certify() to the submission: flow control, and the way of a bulk payload to a majority.
     FlowControl,
-    /// From the submission until the own log has it: the leader's answer.
+    /// From the submission until the own log has the entry: the leader's answer.
     Ordering,
-    /// Until a majority holds it, and this node knows.
+    /// Until a majority holds the entry, and this node knows that.
     Majority,
-    /// Until it has its verdict.
+    /// Until the entry has its verdict.
     Certification,
-    /// commit_order_enter(), own and applied write-sets.
+    /// The wait in commit_order_enter(), for own and applied write-sets.
     CommitOrder,
-    /// The server's applying of another node's write-set.
+    /// The time that the server applies another node's write-set.
     Apply,
     /// A write to the log.
     LogWrite,
@@ -28,7 +28,7 @@ pub enum Stage {
     LogFlush,
 }
 
-/// All of them, with their names.
+/// All stages, with their names.
 pub const STAGES: [(Stage, &str); 8] = [
     (Stage::FlowControl, "flow_control"),
     (Stage::Ordering, "ordering"),
@@ -40,27 +40,27 @@ pub const STAGES: [(Stage, &str); 8] = [
     (Stage::LogFlush, "log_flush"),
 ];
 
-/// The longest time that is told apart: a minute.
+/// The longest time that a histogram distinguishes: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
-/// Percentiles are exact to 1 %.
+/// Significant digits of the histograms: percentiles are exact to 1 %.
 const DIGITS: u8 = 2;
-/// So many write-sets in flight are followed. Of more, some give no sample.
+/// Number of slots for write-sets in flight. If more are in flight, some give no sample.
 const IN_FLIGHT: usize = 1_024;
 
 /// Percentiles of a stage, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
-    /// Half of them took no longer.
+    /// Half of the samples took no longer.
     pub p50_ns: u64,
-    /// Of a hundred 99 took no longer.
+    /// 99 of 100 samples took no longer.
     pub p99_ns: u64,
-    /// The longest.
+    /// The longest sample.
     pub max_ns: u64,
 }
 
-/// The times of each stage. A copy costs a fraction of looking for percentiles: see [`commit_times`].
+/// The times of each stage. A copy costs a fraction of a search for percentiles: see [`commit_times`].
 #[derive(Clone, Debug)]
 pub struct StageTimer(Vec<Histogram<u32>>);
 
@@ -68,25 +68,25 @@ impl Default for StageTimer {
     fn default() -> Self {
         let histogram = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         let all = STAGES.iter().map(|_| histogram());
-        // The bounds are constants that it takes; without histograms nothing is recorded.
+        // The bounds are valid constants. Without histograms nothing would be recorded.
         StageTimer(all.collect::<Result<_, _>>().unwrap_or_default())
     }
 }
 
 impl StageTimer {
-    /// A stage took so long.
+    /// Adds a sample of a stage.
     pub fn add(&mut self, stage: Stage, took_ns: u64) {
         if let Some(histogram) = self.0.get_mut(stage as usize) {
             histogram.saturating_record(took_ns.max(1));
         }
     }
 
-    /// Begins anew.
+    /// Removes all samples.
     pub fn reset(&mut self) {
         self.0.iter_mut().for_each(Histogram::reset);
     }
 
-    /// What is known of a stage.
+    /// Returns the percentiles of a stage.
     pub fn percentiles(&self, stage: Stage) -> Percentiles {
         let Some(histogram) = self.0.get(stage as usize).filter(|h| !h.is_empty()) else {
             return Percentiles::default();
@@ -100,8 +100,8 @@ impl StageTimer {
     }
 }
 
-/// For the state-and-event file: the stages that have samples in one of these. It goes through every histogram: with copies,
-/// not under a lock.
+/// Returns the stages with samples, for the state-and-event file. The search goes through every histogram: call it with
+/// copies, not under a lock.
 pub fn commit_times(timers: &[&StageTimer]) -> Option<CommitTimes> {
     let mut times = CommitTimes::new();
     for (stage, name) in STAGES {
@@ -131,11 +131,11 @@ struct InFlight {
 #[derive(Debug)]
 pub struct CommitClock {
     timer: StageTimer,
-    /// By submission number.
+    /// Write-sets in flight, by submission number.
     in_flight: Box<[InFlight]>,
-    /// When a transaction came to certify(), by its id.
+    /// Ids of transactions, with the time when each came to certify(), by id.
     asked: Box<[(u64, u64)]>,
-    /// An own write-set was delivered then, and is being certified.
+    /// The time when the own write-set that is being certified was delivered; None if there is none.
     delivered_at_ns: Option<u64>,
     writes_since_ns: u64,
 }
@@ -153,29 +153,29 @@ impl Default for CommitClock {
 }
 
 impl CommitClock {
-    /// A new connection begins: its submissions count anew.
+    /// Starts over for a new connection: its submission numbers start again.
     pub fn start_over(&mut self) {
         self.in_flight.fill(InFlight::default());
         self.asked.fill((0, 0));
         self.delivered_at_ns = None;
     }
 
-    /// FLUSH STATUS.
+    /// Removes all samples (FLUSH STATUS).
     pub fn reset(&mut self) {
         self.timer.reset();
     }
 
-    /// What was measured.
+    /// Returns the measured times.
     pub fn timer(&self) -> &StageTimer {
         &self.timer
     }
 
-    /// The transaction came to certify().
+    /// Notes that a transaction came to certify().
     pub fn asked(&mut self, trx: u64, at_ns: u64) {
         self.asked[slot(trx)] = (trx, at_ns);
     }
 
-    /// Its write-set is submitted under this number.
+    /// Notes that the transaction's write-set is submitted under this number.
     pub fn submitted(&mut self, number: u64, trx: u64, at_ns: u64) {
         let (asked, since_ns) = self.asked[slot(trx)];
         if asked == trx && since_ns > 0 {
@@ -189,7 +189,7 @@ impl CommitClock {
         };
     }
 
-    /// The own log has it.
+    /// Notes that the own log has the write-set.
     pub fn appended(&mut self, number: u64, at_ns: u64) {
         let known = self.in_flight[slot(number)];
         if known.number != number || known.is_appended {
@@ -203,7 +203,7 @@ impl CommitClock {
         };
     }
 
-    /// A majority holds it.
+    /// Notes that a majority holds the write-set.
     pub fn delivered(&mut self, number: u64, at_ns: u64) {
         let known = std::mem::take(&mut self.in_flight[slot(number)]);
         if known.number == number && known.is_appended {
@@ -212,29 +212,30 @@ impl CommitClock {
         }
     }
 
-    /// True if what was delivered last is an own write-set, which has its verdict now: [`CommitClock::certified`] is to follow.
+    /// Returns true if the last delivery was an own write-set whose verdict is not measured yet: call
+    /// [`CommitClock::certified`] next.
     pub fn is_certifying(&self) -> bool {
         self.delivered_at_ns.is_some()
     }
 
-    /// What was delivered last has its verdict.
+    /// Notes that the last delivery has its verdict.
     pub fn certified(&mut self, at_ns: u64) {
         if let Some(since_ns) = self.delivered_at_ns.take() {
             self.took(Stage::Certification, since_ns, at_ns);
         }
     }
 
-    /// The log is written from now on.
+    /// Notes that a write of the log begins.
     pub fn log_write_begins(&mut self, at_ns: u64) {
         self.writes_since_ns = at_ns;
     }
 
-    /// It is written.
+    /// Notes that the write has ended.
     pub fn log_written(&mut self, at_ns: u64) {
         self.took(Stage::LogWrite, self.writes_since_ns, at_ns);
     }
 
-    /// A flush took so long.
+    /// Adds the duration of a flush.
     pub fn log_flushed(&mut self, took_ns: u64) {
         self.timer.add(Stage::LogFlush, took_ns);
     }

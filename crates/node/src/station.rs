@@ -1,5 +1,5 @@
-//! How engine and mesh of a node are driven: what the network and the clock bring goes in, what
-//! follows is carried out.
+//! Drives the engine and the mesh of a node. In: events of the network and the clock. Out: the engine's actions,
+//! carried out. Messages leave only after the log has been written.
 
 use trireme_engine::{Engine, Outside};
 use trireme_group::{Configuration, Event, Incarnation, ReplicaId, Standing, Uuid};
@@ -12,25 +12,25 @@ use crate::clock::now_ms;
 use crate::limiter::Kind;
 use crate::line::Line;
 
-/// How long a node without any deadline sleeps at most, in ms.
+/// Maximum sleep of a node without a deadline, in ms.
 const MAX_IDLE_MS: u64 = 100;
 
-/// A node: an engine, the line that it speaks through, and whoever looks after it.
+/// A node: an engine, its connection, and a log for its operator.
 pub trait Station {
-    /// What carries out the engine's requests.
+    /// The part that carries out the engine's requests.
     type Outlet<'a>: Outside
     where
         Self: 'a;
 
-    /// The connection; none while there is none.
+    /// Returns the connection; none if there is none.
     fn line(&mut self) -> Option<&mut Line>;
-    /// The engine, and what carries out its requests.
+    /// Returns the engine, and the part that carries out its requests.
     fn parts(&mut self) -> (&mut Engine, Self::Outlet<'_>);
-    /// Tells whoever looks after the node.
+    /// Writes a line for the node's operator.
     fn log(&self, level: Level, text: &str);
 
-    /// Network readiness and time: to be called when [`Station::idle_ms`] have passed at the latest, and
-    /// followed by [`Station::pump`].
+    /// Takes in network readiness and time. Call it when [`Station::idle_ms`] have passed at the latest, and call
+    /// [`Station::pump`] after it.
     fn react(&mut self, ready: &mut Ready) {
         let now = now_ms();
         let Some(line) = self.line() else { return };
@@ -51,7 +51,7 @@ pub trait Station {
         self.parts().0.tick(now);
     }
 
-    /// When [`Station::react`] is due at the latest, in ms from now.
+    /// Returns the time until the next [`Station::react`] is due, in ms.
     fn idle_ms(&mut self) -> u64 {
         let now = now_ms();
         let mesh = self.line().and_then(|line| line.mesh.next_deadline_ms());
@@ -59,8 +59,8 @@ pub trait Station {
         due.fold(now + MAX_IDLE_MS, u64::min).saturating_sub(now)
     }
 
-    /// Carries out actions until nothing is left to do, then lets everything out: the log has been
-    /// written when the peers get it.
+    /// Carries out actions until nothing is left to do, then sends everything: the log has been written when the peers
+    /// get it.
     fn pump(&mut self) {
         let (engine, mut outlet) = self.parts();
         engine.pump(now_ms(), &mut outlet);
@@ -71,7 +71,8 @@ pub trait Station {
     }
 }
 
-/// A node that may found a cluster with others has to know who is at the addresses that it was given.
+/// Tells the group which nodes answer at the configured addresses: a node that may found a cluster with others must
+/// know.
 fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
     let group = station.parts().0.group_mut();
     if !group.is_some_and(|group| group.is_blank()) {
@@ -84,7 +85,7 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
     station.parts().0.group(now, event);
 }
 
-/// In a primary component it is known who the members are: nobody else has their room.
+/// Tells the mesh the members, which are known in a primary component: other peers get little room.
 fn tell_members<S: Station + ?Sized>(station: &mut S) {
     let seen = primary_view(station).map(|view| (view.number, view.override_id));
     let Some(line) = station.line() else { return };
@@ -103,7 +104,7 @@ fn primary_view<S: Station + ?Sized>(station: &mut S) -> Option<&Configuration> 
     (group.standing() == Standing::Primary).then(|| group.configuration())
 }
 
-/// A line that a peer causes: few of a kind are written, however many there are.
+/// Writes a log line that a peer causes: only few lines of a kind are written.
 fn tell<S: Station + ?Sized>(
     station: &mut S,
     now: u64,
@@ -126,7 +127,7 @@ fn tell_left_out<S: Station + ?Sized>(station: &mut S, now: u64) {
     }
 }
 
-/// What the mesh says, for the engine.
+/// Hands an event of the mesh to the engine.
 fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
     let event = match event {
         MeshEvent::PeerUp { info, .. } => {
@@ -184,9 +185,9 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             text,
         } => {
             let level = match reason {
-                // The peer warns of a refusal by its list, which is its operator's will.
+                // The peer itself warns of a refusal by its allowlist, which its operator set.
                 RejectReason::Timeout | RejectReason::NotAllowedByPeer => Level::Info,
-                // A peer that ends looks the same as the first; a cluster that goes over to TLS brings the second.
+                // A peer that ends looks like the first; a cluster that changes to TLS causes the second.
                 RejectReason::Broken | RejectReason::TlsInVain => Level::Info,
                 RejectReason::History if expects_stranger(station, &address) => Level::Info,
                 _ => Level::Warn,
@@ -203,7 +204,7 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
     station.parts().0.group(now, event);
 }
 
-/// What is written of each peer that is admitted: who it is, from where, and how that is known.
+/// Returns the line about an admitted peer: its identity, its address, and the proof of the identity.
 fn admitted(info: &PeerInfo) -> String {
     let key = match &info.key {
         Some(key) => format!("key {}", fingerprint(key)),
@@ -220,7 +221,7 @@ fn admitted(info: &PeerInfo) -> String {
     )
 }
 
-/// The replica of a member whose process another one says to be.
+/// Returns the replica of the member whose process this peer claims to be, if the peer has another one.
 fn other_replica<S: Station + ?Sized>(station: &mut S, info: &PeerInfo) -> Option<ReplicaId> {
     let link = station.parts().0.link()?;
     let configuration = link.group.configuration();
@@ -228,7 +229,7 @@ fn other_replica<S: Station + ?Sized>(station: &mut S, info: &PeerInfo) -> Optio
     Some(member.replica).filter(|replica| replica.0.0 != info.replica)
 }
 
-/// Ends the connection to a peer that says to be a member's process, and has another data directory.
+/// Ends the connection to a peer that claims to be a member's process, but has another data directory.
 fn refuse_other<S: Station + ?Sized>(
     station: &mut S,
     now: u64,
@@ -251,8 +252,9 @@ fn refuse_other<S: Station + ?Sized>(
     }
 }
 
-/// Notes who answered with the data of another cluster. True if that is no trouble here: this node serves, will serve
-/// without the others, or may go over to that cluster. The other node says it louder if it is in no cluster.
+/// Notes the address at which a node with the data of another cluster answered. Returns true if that is no trouble
+/// here: this node serves, will serve without the others, or may join that cluster. The other node warns if it is in no
+/// cluster.
 fn expects_stranger<S: Station + ?Sized>(station: &mut S, address: &str) -> bool {
     let link = station.parts().0.link();
     let serves = link.is_some_and(|link| {
@@ -265,8 +267,8 @@ fn expects_stranger<S: Station + ?Sized>(station: &mut S, address: &str) -> bool
     serves || line.lets_data_go
 }
 
-/// Ends the connection to a peer that has sent what cannot be read. What it sent behind that has been read from the
-/// socket already, and is passed over.
+/// Ends the connection to a peer that has sent an invalid frame. Later frames of the peer that were read from the
+/// socket already are ignored.
 fn drop_peer<S: Station + ?Sized>(station: &mut S, now: u64, peer: PeerId, why: &str) {
     let name = incarnation_id(peer).to_string();
     let text = format!("peer {name} {why}; the connection is dropped");
@@ -284,7 +286,7 @@ fn is_dropped<S: Station + ?Sized>(station: &mut S, peer: PeerId) -> bool {
     heeds && (station.line()).is_some_and(|line| line.dropped.contains(&peer))
 }
 
-/// What comes from here on comes over another connection.
+/// Accepts frames of the peer again: from here on they come over another connection.
 fn forgive<S: Station + ?Sized>(station: &mut S, peer: PeerId) {
     if let Some(line) = station.line() {
         line.dropped.remove(&peer);

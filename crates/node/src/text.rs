@@ -1,11 +1,11 @@
-//! Text of others in this node's log: cleaned and bounded at the one place where lines go out.
+//! Cleans and bounds texts of other nodes in this node's log, at the one place where lines go out.
 
-/// The longest line: the server's log buffer is not made for more.
+/// Maximum length of a line: the server's log buffer is not made for more.
 pub const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// The text as one line of a log. A peer chooses its name, its addresses and the statements that it replicates: a line
-/// end in them must not look like a line of this node's, and an escape sequence must not reach a terminal. A longer
-/// text than `bytes_max` is cut at a character.
+/// Returns the text as one line of a log. A peer chooses its name, its addresses and the statements that it replicates.
+/// A line end in them must not look like a line of this node, and an escape sequence must not reach a terminal. A text
+/// above `bytes_max` is cut at a character.
 pub fn one_line(text: &str, bytes_max: usize) -> String {
     const CUT: &str = "...";
     let mut line = String::with_capacity(text.len().min(bytes_max));
@@ -20,12 +20,12 @@ pub fn one_line(text: &str, bytes_max: usize) -> String {
     line
 }
 
-/// What stands for this character in a log.
+/// Returns the character that stands for `c` in a log.
 fn shown(c: char) -> char {
     match c {
         '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',
         c if c.is_control() => '?',
-        // They turn the direction of what follows, or are not seen at all.
+        // These change the direction of the text behind them, or are invisible.
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'

@@ -12,7 +12,7 @@ pub struct HostPort {
     pub port: Option<u16>,
 }
 
-/// Why an address was refused.
+/// The reason why an address was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The scheme is not `gcomm`.
@@ -21,7 +21,7 @@ pub enum AddressError {
     /// There is no scheme at all.
     #[error("invalid cluster address '{0}': expected gcomm://host[:port],...")]
     NotAnAddress(String),
-    /// One host of a list is malformed.
+    /// A host of a list is malformed.
     #[error("invalid host '{0}' in an address: expected host, host:port, [IPv6] or [IPv6]:port")]
     Host(String),
     /// The port is not a number from 1 to 65535.
@@ -48,12 +48,12 @@ impl HostPort {
             .parse()
     }
 
-    /// The port, or `default` if none was given.
+    /// Returns the port, or `default` if none was given.
     pub fn port_or(&self, default: u16) -> u16 {
         self.port.unwrap_or(default)
     }
 
-    /// The host as it is written in an address: IPv6 in brackets.
+    /// Returns the host as written in an address: IPv6 in brackets.
     pub fn bracketed_host(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]", self.host)
@@ -79,7 +79,7 @@ impl FromStr for HostPort {
             }
         } else {
             match text.split_once(':') {
-                // More than one colon without brackets: an IPv6 address without port.
+                // More than one colon without brackets is an IPv6 address without a port.
                 Some((_, rest)) if rest.contains(':') => (text, None),
                 Some((host, port)) => (host, Some(port)),
                 None => (text, None),
@@ -130,7 +130,8 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// A host of `127.0.0.0/8`, `::1`, or the name of this machine for itself. Other names are not looked up.
+/// Returns true for a host of `127.0.0.0/8`, for `::1`, and for the machine's own name for itself. Other names are not
+/// looked up.
 pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match host.parse::<std::net::IpAddr>() {
@@ -142,14 +143,14 @@ pub fn is_loopback(host: &str) -> bool {
 /// A parsed `wsrep_cluster_address`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterUrl {
-    /// Addresses to find the group at; this node's own may be among them.
+    /// Addresses at which the node looks for the group; its own may be among them.
     pub peers: Vec<HostPort>,
     /// Provider options of the address, to be set before connecting.
     pub options: Vec<(String, String)>,
 }
 
 impl ClusterUrl {
-    /// Whether the address itself asks for a new cluster: `gcomm://` without hosts, or with `0.0.0.0` alone.
+    /// Returns true if the address itself demands a new cluster: `gcomm://` without hosts, or with `0.0.0.0` alone.
     pub fn is_bootstrap(&self) -> bool {
         self.peers.iter().all(|peer| peer.host == "0.0.0.0")
     }
@@ -168,7 +169,7 @@ impl FromStr for ClusterUrl {
         }
         let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut url = ClusterUrl::default();
-        // A trailing comma is common and harmless; a list of nothing but commas must not become a bootstrap.
+        // A trailing comma is common and harmless; a list of only commas must not become a bootstrap.
         for host in hosts
             .split(',')
             .map(str::trim)

@@ -1,8 +1,9 @@
-//! What a replica must not forget if the cluster is to stay one: its id and key, the ballot that it promised, and which
-//! log it acknowledges with.
+//! The facts that a replica must never forget, or the cluster could split: its id and key, the term that it has
+//! promised, and the id of the log with which it acknowledges.
 //!
-//! Kept in `trireme.gvwstate.dat`. Galera's own `gvwstate.dat` may lie beside it and is neither read nor touched; the
-//! name ends alike because `wsrep_sst_mariabackup` spares what does. The byte format is in docs/state-files.md.
+//! They are kept in `trireme.gvwstate.dat`. Galera's own `gvwstate.dat` may lie beside it; this module neither reads
+//! nor changes that file. The name has the same end because `wsrep_sst_mariabackup` keeps files with this end. The byte
+//! format is in docs/state-files.md.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,14 +23,14 @@ use files::Files;
 pub const FILE_NAME: &str = "trireme.gvwstate.dat";
 
 const VERSION: &str = "2";
-/// Without a key.
+/// The version of files without a key.
 const VERSION_WITHOUT_KEY: &str = "1";
 const COMMENT: &str =
     "# Trireme votes. Belongs to this data directory alone: never copy it to another.";
-/// Ample: what is larger is damaged.
+/// Limit of the file, above any valid size: a larger one is damaged.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Why votes could not be loaded or stored.
+/// The reason why votes could not be loaded or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum VotesError {
     /// The operating system refused.
@@ -37,7 +38,7 @@ pub enum VotesError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The refusal.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is damaged. Its promises are lost: the replica must not vote as if it had made none.
@@ -49,7 +50,7 @@ pub enum VotesError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
     /// The file was written by a later version of Trireme.
@@ -63,10 +64,10 @@ pub enum VotesError {
         /// Its version.
         version: String,
     },
-    /// The system's random numbers.
+    /// The system gave no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(#[from] getrandom::Error),
-    /// The key.
+    /// The key could not be used.
     #[error("OpenSSL fails: {0}; check the installation of libssl and openssl.cnf")]
     Key(#[from] LibraryError),
 }
@@ -86,7 +87,7 @@ impl From<VotesError> for NotKept {
 struct Record {
     birth: Birth,
     promised: Ballot,
-    /// Nil: none yet.
+    /// Id of the log; nil: none yet.
     log: Uuid,
 }
 
@@ -119,7 +120,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Reads the votes in `dir`. Without a file this is a new replica, made `now`. What it says is on disk when this
+    /// Reads the votes in `dir`. Without a file this is a new replica, made `now`. The votes are on disk when this
     /// returns.
     pub fn open(dir: &Path, now: SystemTime) -> Result<Votes, VotesError> {
         let record = match load(dir.join(FILE_NAME))? {
@@ -139,32 +140,33 @@ impl Votes {
             files,
             record,
         };
-        // One that was found, too: the process that wrote it may have died because it did not get to the disk.
+        // Store again, even if the file was found: the process that wrote it may have died because its write did not
+        // reach the disk.
         votes.store(&record)?;
         Ok(votes)
     }
 
-    /// Id of this data directory in votes; made once.
+    /// Returns the replica id of this data directory; made once.
     pub fn replica(&self) -> Uuid {
         self.record.birth.replica
     }
 
-    /// What this data directory proves itself with to others.
+    /// Returns the key with which this data directory proves its identity to others.
     pub fn key(&self) -> Result<IdentityKey, VotesError> {
         self.record.birth.key()
     }
 
-    /// What the ids of its processes begin with.
+    /// Returns the first bytes of the ids of this directory's processes.
     pub fn place(&self) -> [u8; 8] {
         self.record.birth.place()
     }
 
-    /// Highest ballot that was promised.
+    /// Returns the highest term that was promised.
     pub fn promised(&self) -> Ballot {
         self.record.promised
     }
 
-    /// Remembers a promise; a lower one than before changes nothing. When this returns, the promise may be sent; if it
+    /// Remembers a promise; a lower one than before changes nothing. When this returns, the promise may be sent. If it
     /// fails, nothing has changed.
     pub fn promise(&mut self, ballot: Ballot) -> Result<(), VotesError> {
         if ballot > self.record.promised {
@@ -178,12 +180,12 @@ impl Votes {
         Ok(())
     }
 
-    /// The log that this replica acknowledged with last; nil: none, or not known.
+    /// Returns the log with which this replica acknowledged last; nil: none, or unknown.
     pub fn log(&self) -> Uuid {
         self.record.log
     }
 
-    /// Remembers which log this replica acknowledges with from here on. If it fails, nothing has changed.
+    /// Remembers the log with which this replica acknowledges from here on. If it fails, nothing has changed.
     pub fn set_log(&mut self, log: Uuid) -> Result<(), VotesError> {
         if log != self.record.log {
             let next = Record { log, ..self.record };
@@ -219,14 +221,14 @@ fn load(path: PathBuf) -> Result<Option<Record>, VotesError> {
     }
 }
 
-/// Reads the text of the file. Lines may come in any order and unknown ones are skipped; the last one is the checksum of
-/// all before it.
+/// Reads the text of the file. Lines may come in any order, and unknown ones are skipped; the last line is the checksum
+/// of all lines before it.
 fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
     let field = |name: &str| {
         text.lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     };
-    // The version comes first: a later one may have another checksum.
+    // The version is checked first: a later version may have another checksum.
     let has_key = match field("version") {
         Some(VERSION) => true,
         Some(VERSION_WITHOUT_KEY) => false,

@@ -9,10 +9,10 @@ use trireme_wsrep_abi::Wsrep;
 
 use crate::node::Node;
 
-/// The instance behind the server's handle; None before init() and after free().
+/// Returns the instance behind the server's handle; None before init() and after free().
 ///
 /// # Safety
-/// `wsrep` must be the table that the loader filled, not being freed meanwhile.
+/// `wsrep` must be the table that the loader filled, and must not be freed meanwhile.
 pub unsafe fn node(wsrep: *mut Wsrep) -> Option<Arc<Node>> {
     // SAFETY: the caller's contract; `ctx` is null or a leaked `Box<Arc<Node>>` (see life::init).
     unsafe {
@@ -21,17 +21,18 @@ pub unsafe fn node(wsrep: *mut Wsrep) -> Option<Arc<Node>> {
     }
 }
 
-/// Where the table keeps the instance. free() takes it out in one step: of two calls at a time, one finds it.
+/// Returns the place of the instance in the table. free() takes the instance out in one step: of two simultaneous
+/// calls, only one finds it.
 ///
 /// # Safety
-/// As for [`node`]; nobody changes the field in another way meanwhile.
+/// As for [`node`]; no other code may change the field meanwhile.
 pub unsafe fn context<'a>(wsrep: *mut Wsrep) -> Option<&'a AtomicPtr<c_void>> {
     // SAFETY: the caller's contract; the field is aligned, and the table outlives the library.
     unsafe { (!wsrep.is_null()).then(|| AtomicPtr::from_ptr(&raw mut (*wsrep).ctx)) }
 }
 
-/// Runs `body`; on a panic answers `failed`, or ends the process if the panic has broken the core:
-/// a lost seqno would hang the cluster silently.
+/// Runs `body`. On a panic returns `failed`, or ends the process if the panic has broken the core: a lost seqno would
+/// hang the cluster silently.
 ///
 /// # Safety
 /// As for [`node`].

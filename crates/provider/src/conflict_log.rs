@@ -1,6 +1,7 @@
-//! The last own transactions that lost, each with whom it lost against, and on which key.
+//! The last own transactions that lost, each with the winner and the key of the conflict.
 //!
-//! In come losses of the replicator with what the transaction's thread knows; out go lines for the file and the log.
+//! In: losses from the replicator, with the facts that the transaction's thread knows. Out: lines for the
+//! state-and-event file and the log.
 
 use std::collections::VecDeque;
 
@@ -9,10 +10,10 @@ use trireme_replicator::{ConflictKind, Loss};
 
 use crate::key_log::NamedKey;
 
-/// So many are kept.
+/// Maximum of lines.
 const KEPT: usize = 1_000;
 
-/// The ring, the oldest first.
+/// A ring of lines, the oldest first.
 #[derive(Default)]
 pub struct ConflictLog(VecDeque<ConflictLine>);
 
@@ -24,13 +25,13 @@ impl ConflictLog {
         self.0.push_back(line);
     }
 
-    /// So many of the newest, the newest first.
+    /// Returns at most `most` lines, the newest first.
     pub fn newest(&self, most: usize) -> Vec<ConflictLine> {
         self.0.iter().rev().take(most).cloned().collect()
     }
 }
 
-/// A loss as it is shown.
+/// Returns the line about a loss.
 pub fn line(
     at_unix_ms: u64,
     loss: Loss,
@@ -65,7 +66,7 @@ pub fn line(
     }
 }
 
-/// The same for the error log (`cert.log_conflicts`).
+/// Returns the line as text for the error log (`cert.log_conflicts`).
 pub fn text(line: &ConflictLine) -> String {
     let known = |number: Option<i64>| number.map_or("not ordered".to_owned(), |n| n.to_string());
     let of_connection = line.connection.map(|id| format!(" of connection {id}"));

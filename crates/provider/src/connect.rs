@@ -1,4 +1,4 @@
-//! connect() and disconnect(): a connection from its first packet to its last.
+//! connect() and disconnect(): the begin and the end of a connection.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 use crate::worker::Worker;
 
-/// How long the server's threads get to take the final view.
+/// Time for the server's threads to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a node that is bootstrapped without grastate.dat looks for a primary component of its cluster.
+/// Time in which a node that is bootstrapped without grastate.dat looks for a primary component of its cluster.
 const LIVING_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often a waiting thread looks.
+/// Time between two checks of a waiting thread.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Why connect() failed.
+/// The reason why connect() failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("the cluster address '{address}' is not usable: {source}")]
@@ -83,7 +83,7 @@ pub fn connect(
     bootstrap: bool,
 ) -> Result<(), ConnectError> {
     if node.peek(|core| core.is_connected() && core.progress.closed) {
-        // It left by itself: the server, which has its final view, does not disconnect first.
+        // The node left by itself. The server, which has its final view, does not disconnect first.
         disconnect(node);
     }
     if node.peek(Core::is_connected) {
@@ -142,7 +142,7 @@ pub fn connect(
     }
 }
 
-/// From now on the node tells in a file what it does.
+/// Starts the thread that writes the state-and-event file.
 fn report(node: &Arc<Node>, options: &Options) {
     let mut reporter = node.reporter.lock().unwrap_or_else(|e| e.into_inner());
     if reporter.is_some() {
@@ -156,7 +156,7 @@ fn report(node: &Arc<Node>, options: &Options) {
     }
 }
 
-/// What the server asks for with connect().
+/// The arguments of connect().
 struct Request<'a> {
     name: &'a str,
     url: &'a str,
@@ -165,25 +165,25 @@ struct Request<'a> {
     options: Options,
 }
 
-/// How the node is to come into a primary component.
+/// The way into a primary component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aim {
     Join,
-    /// As [`Aim::Join`], but only if there is one within [`LIVING_PATIENCE`].
+    /// As [`Aim::Join`], but only if there is a primary component within [`LIVING_PATIENCE`].
     JoinLiving,
     Bootstrap,
 }
 
-/// What becomes of the log of an earlier process.
+/// The fate of the log of an earlier process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Past {
     GoesOn,
     Dropped,
 }
 
-/// A node that is bootstrapped without grastate.dat joins a primary component that has gone on without it, if one is there: that
-/// component never follows such a bootstrap, and once its server runs this node could not take a snapshot any more (rule 11,
-/// galera.galera_wsrep_new_cluster). False if it found none.
+/// Joins a primary component that has gone on without this node, if one is there. Called for a node that is
+/// bootstrapped without grastate.dat. Such a component never follows the bootstrap, and once its server runs this node
+/// could not take an SST any more (rule 11, galera.galera_wsrep_new_cluster). Returns false if there is none.
 fn joins_living(node: &Arc<Node>, request: &Request) -> bool {
     let peers = setup::peer_addresses(&request.cluster, &request.options);
     if peers.is_empty() || !node.has_history() {
@@ -212,7 +212,7 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let me = this_member(node, options, &votes)?;
     let incarnation = me.incarnation;
     let (bootstraps, unvouched) = (aim == Aim::Bootstrap, node.is_unvouched());
-    // It may take a while: nobody is to find this node before.
+    // This may take a while, so the node does not listen before.
     let (local, untouched) = node.local_position(bootstraps && unvouched);
     let allow: AllowAddress = Box::new(crate::services::allowed);
     let (mesh, poller) =
@@ -252,7 +252,7 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
             Aim::Join | Aim::Bootstrap => wait_for_view(node, request, has_consent),
         });
     if let Err(error) = started {
-        // Nobody waits for a node that is not connected.
+        // A node that is not connected has no waiting callers.
         node.with(|core| core.node(Event::Disconnect));
         node.with(|core| core.node(Event::Left));
         if !planted(Mutant::FailedConnectStays) {
@@ -263,7 +263,7 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     Ok(())
 }
 
-/// Says once per start that strangers may read the traffic.
+/// Warns once per start if others may read the traffic.
 fn tell_exposure(node: &Node, options: &Options, security: &Security) -> Result<(), ConnectError> {
     let Some(exposure) = Exposure::of(options, security)? else {
         return Ok(());
@@ -274,7 +274,7 @@ fn tell_exposure(node: &Node, options: &Options, security: &Security) -> Result<
     Ok(())
 }
 
-/// This node as the others see it.
+/// Returns this node as a member, with the names that the server gave.
 fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, ConnectError> {
     Ok(Member {
         name: node.settings.node_name.clone(),
@@ -284,7 +284,7 @@ fn this_member(node: &Node, options: &Options, votes: &Votes) -> Result<Member, 
     })
 }
 
-/// The name of the history, or of the override, that a bootstrap makes.
+/// Returns the UUID of the history, or of the override, that a bootstrap makes.
 fn fresh_history(node: &Node, local: Gtid, unvouched: bool) -> Result<Uuid, ConnectError> {
     if !local.uuid.is_nil() && local.seqno < 0 {
         node.logger.info(format!(
@@ -329,12 +329,12 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
         core.donor = donor.to_owned();
         core.engine.connect(now_ms(), start)
     })?;
-    // It may have gone to sleep when there was nothing yet to wait for.
+    // The reactor may have gone to sleep when there was nothing to wait for yet.
     node.wake_reactor();
     Ok(())
 }
 
-/// A node that is to found a cluster with others must know all of them, and them only.
+/// Checks the addresses of a node that may found a cluster with others: it must know all of them, and no other node.
 fn check_expected(
     node: &Node,
     cluster: &ClusterUrl,
@@ -346,7 +346,7 @@ fn check_expected(
     }
 }
 
-/// Waits for a primary component that is there now.
+/// Waits for a primary component that exists now.
 fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
     let until = Instant::now() + LIVING_PATIENCE;
     while !is_admitted(node, request, true)? {
@@ -361,7 +361,7 @@ fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
     Ok(())
 }
 
-/// `has_consent`: an operator lets this node's data be replaced.
+/// Waits for the node's first view. `has_consent`: an operator allows that another cluster's data replace this node's.
 fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<(), ConnectError> {
     let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
     let wait = request.options.bool("pc.wait_prim");
@@ -369,13 +369,13 @@ fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<()
     loop {
         let admitted = is_admitted(node, request, has_consent)?;
         let refused = node.peek(|core| core.progress.refused.clone());
-        // Only while nobody is reached it is open whose data this node will have.
+        // Only while no peer is reached, it is open whose data this node will have.
         if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
             std::thread::sleep(POLL);
             continue;
         }
-        // Who was in a view before waits for it without limit: nobody is to bootstrap (rule 18).
-        // Likewise who founds a cluster when all are there.
+        // A node that was in a view before waits for that view without limit: no operator has to bootstrap (rule 18).
+        // The same holds for a node that founds a cluster when all founders are there.
         if admitted || node.peek(Core::waits_for_others) && refused.is_none() {
             return Ok(());
         }
@@ -392,7 +392,7 @@ fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<()
     }
 }
 
-/// True once a component has taken this node in; an error once it is known that none will.
+/// Returns true if a component has admitted this node. Err: no component will.
 fn is_admitted(node: &Node, request: &Request, has_consent: bool) -> Result<bool, ConnectError> {
     let (admitted, failed) =
         node.peek(|core| (core.progress.admitted, core.progress.failed.clone()));
@@ -442,7 +442,7 @@ pub fn disconnect(node: &Node) {
     close(node);
 }
 
-/// Stops the thread, then drops the connection.
+/// Stops the threads, then drops the connection.
 fn close(node: &Node) {
     let reactor = node
         .reactor
@@ -458,6 +458,7 @@ fn close(node: &Node) {
         }
         (core.flusher.take(), core.stager.take(), line)
     });
-    // Without the lock: the flusher may wait for it, the stager for the disk, and the resolver of names for the network.
+    // Drop them without the lock: the flusher may wait for it, the stager for the disk, and the resolver of names for
+    // the network.
     drop(threads);
 }

@@ -1,4 +1,4 @@
-//! Between the ABI's types and the node's.
+//! Conversions between the ABI's types and the node's.
 
 use trireme_group::Uuid;
 use trireme_replicator::{Answer, Apply, Gtid};
@@ -22,7 +22,7 @@ pub fn gtid_from_abi(gtid: &abi::Gtid) -> Gtid {
     }
 }
 
-/// Meta data of a write-set that is being applied.
+/// Returns the meta data of a write-set that is being applied.
 pub fn meta_of(apply: &Apply) -> TrxMeta {
     TrxMeta {
         gtid: gtid_to_abi(apply.gtid),
@@ -35,7 +35,7 @@ pub fn meta_of(apply: &Apply) -> TrxMeta {
     }
 }
 
-/// Meta data of an own write-set after certify() or to_execute_start().
+/// Returns the meta data of an own write-set after certify() or to_execute_start().
 pub fn meta_of_answer(answer: &Answer, node: Uuid, trx: u64, conn: u64) -> TrxMeta {
     TrxMeta {
         gtid: gtid_to_abi(answer.gtid),

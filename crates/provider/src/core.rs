@@ -1,5 +1,5 @@
-//! The node under its lock: the engine, the mesh that it speaks through, and its files. Events go
-//! in through [`Core`]'s methods; [`Station::pump`] carries out what follows (`outlet.rs`).
+//! The node under its lock: the engine, its mesh, and its files. Events come in through [`Core`]'s methods;
+//! [`Station::pump`] carries out the resulting actions (`outlet.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -25,26 +25,26 @@ pub struct ClusterNames {
     pub address: String,
 }
 
-/// Everything under the node's lock.
+/// The state under the node's lock.
 pub struct Core {
     pub engine: Engine,
     pub line: Option<Line>,
-    /// While connected.
+    /// The flusher's thread; only while connected.
     pub flusher: Option<Worker<FlushJob>>,
-    /// While connected.
+    /// The stager's thread; only while connected.
     pub stager: Option<Stager>,
-    /// Where the time of own commits goes.
+    /// The measured times of own commits.
     pub commit_clock: CommitClock,
-    /// A flush that the engine has asked for, and nobody has begun.
+    /// A flush that the engine has requested, and no thread has begun.
     pub flush_due: Option<FlushJob>,
-    /// How long flushes take.
+    /// The durations of recent flushes.
     pub flush_pace: Pace,
     pub waiting: Waiting,
     pub progress: Progress,
-    /// Of this connection.
+    /// The changes of leader during this connection.
     pub leaders: LeaderWatch,
     pub grastate: Grastate,
-    /// What this connection is to join.
+    /// The cluster that this connection joins.
     pub cluster: ClusterNames,
     /// `wsrep_sst_donor` of this connection.
     pub donor: String,
@@ -56,7 +56,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A node that is not connected.
+    /// Returns a node that is not connected.
     pub fn new(engine: Engine, grastate: Grastate, logger: Logger) -> Core {
         Core {
             engine,
@@ -78,27 +78,27 @@ impl Core {
         }
     }
 
-    /// True between connect() and disconnect().
+    /// Returns true between connect() and disconnect().
     pub fn is_connected(&self) -> bool {
         self.line.is_some()
     }
 
-    /// True if the connection has ended for good: nobody is to reach this node.
+    /// Returns true if the connection has ended for good: no peer may reach this node.
     pub fn is_cut_off(&self) -> bool {
         (self.line.as_ref()).is_some_and(|line| line.mesh.is_closed())
     }
 
-    /// A flush of so many bytes of the log has ended.
+    /// Takes in the end of a flush of `bytes` bytes of the log.
     pub fn flushed(&mut self, done: FlushDone, bytes: u64, took: Duration) {
         self.flush_pace.note(Instant::now(), bytes, took);
         self.commit_clock.log_flushed(took.as_nanos() as u64);
         self.engine.flushed(now_ms(), done);
     }
 
-    /// The flush that is due, if the calling thread is to do it itself. `put_off` is one that it was given before, and has
-    /// not begun; it may have become too large for that.
+    /// Returns the flush that is due, if the calling thread should do it itself. `put_off`: a flush that this thread
+    /// got before and has not begun; it may have become too large for that.
     pub fn take_quick_flush(&mut self, put_off: Option<FlushJob>) -> Option<FlushJob> {
-        // If another is due, the log has begun anew since.
+        // If another flush is due, the log has begun anew since.
         if self.flush_due.is_none() {
             self.flush_due = put_off.and_then(|job| self.engine.renew_flush(job));
         }
@@ -113,7 +113,7 @@ impl Core {
         }
     }
 
-    /// Takes in what the stager has written, and hands it what is next.
+    /// Takes in the stager's results, and hands it the next jobs.
     pub fn hear_stager(&mut self) {
         let Some(stager) = &self.stager else { return };
         while let Some(done) = stager.next_done() {
@@ -123,51 +123,52 @@ impl Core {
         }
     }
 
-    /// True while a node that began with a log waits for the view that it was in to form again.
+    /// Returns true while a node that began with a log waits for its last view to form again.
     pub fn is_resumed(&self) -> bool {
         (self.engine.link()).is_some_and(|link| link.group.is_resumed())
     }
 
-    /// True while a node without a history may found a cluster with others.
+    /// Returns true while a node without a history may found a cluster with others.
     pub fn is_blank(&self) -> bool {
         (self.engine.link()).is_some_and(|link| link.group.is_blank())
     }
 
-    /// True while the node waits for others before its database is needed: to found a cluster with them, or
-    /// to form again the view that it was in.
+    /// Returns true while the node waits for others before its database is needed: to found a cluster with them, or to
+    /// form its last view again.
     pub fn waits_for_others(&self) -> bool {
         self.is_blank() || self.is_resumed()
     }
 
-    /// True while a node that began with a log has reached nobody of its cluster.
+    /// Returns true while a node that began with a log has reached no node of its cluster.
     pub fn is_alone(&self) -> bool {
         let is_connected = |line: &Line| line.mesh.peers().next().is_some();
         self.is_resumed() && !self.line.as_ref().is_some_and(is_connected)
     }
 
-    /// The first of these addresses where another cluster answered, while nobody of the own one is connected.
+    /// Returns the first of these addresses at which another cluster answered, if no node of the own cluster is
+    /// connected.
     pub fn only_stranger(&self, addresses: &[String]) -> Option<String> {
         self.line.as_ref()?.only_stranger(addresses).cloned()
     }
 
-    /// Looks at who leads.
+    /// Counts a change of leader, if there is one.
     pub fn watch_leader(&mut self) {
         if let Some(link) = self.engine.link() {
             self.leaders.look(&link.group);
         }
     }
 
-    /// An event for the replicator.
+    /// Hands an event to the replicator.
     pub fn node(&mut self, event: replicator::Event) {
         self.engine.node(now_ms(), event);
     }
 
-    /// An event for the group, if there is one.
+    /// Hands an event to the group, if there is one.
     pub fn group(&mut self, event: group::Event) {
         self.engine.group(now_ms(), event);
     }
 
-    /// Once a dying server wants to be heard no more, it is not.
+    /// Isolates the node if the signal handler of a dying server has requested it.
     pub fn heed_signal(&mut self) {
         let isolated = crate::services::isolated_by_signal();
         if let Some(line) = self.line.as_mut().filter(|_| isolated) {

@@ -1,31 +1,30 @@
-//! The thread that flushes the log without the node's lock: others commit meanwhile, and what they append shares the
-//! next flush. Where flushes are quick the reactor does most of those itself that acknowledgements wait for
+//! The thread that flushes the log without the node's lock: other threads commit meanwhile, and their entries share the
+//! next flush. Where flushes are quick, the reactor itself does most of the flushes that acknowledgements wait for
 //! (`repl.durability=disk`).
 
 use std::time::{Duration, Instant};
 
-/// Flushes are quick if they take less. Waking a thread takes a tenth of this, several times that if the processors are
-/// busy.
+/// Limit of a quick flush. Waking a thread takes a tenth of this, and several times that if the processors are busy.
 const QUICK: Duration = Duration::from_micros(300);
-/// A flush that took this long is remembered: the reactor, which hears the others, must not be kept so long again.
+/// Duration of a stall. A stall is remembered: the reactor, which also receives, must not be blocked so long again.
 const STALL: Duration = Duration::from_millis(10);
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Larger flushes take the longer the larger they are: they say nothing of small ones.
+/// Maximum size of a small flush. Larger flushes take longer, and tell nothing about small ones.
 const SMALL_BYTES: u64 = 64 << 10;
 
-/// The thread's name. The engine has one flush under way at a time.
+/// The thread's name. The engine has one running flush at a time.
 pub const FLUSHER: &str = "trireme-flush";
 
-/// How long small flushes take.
+/// The durations of small flushes.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// The longest, each counting for less with every one since; none before the first.
+    /// The longest duration; each later flush reduces it a little. None before the first flush.
     longest: Option<Duration>,
     stalled_at: Option<Instant>,
 }
 
 impl Pace {
-    /// A flush of so many bytes that has ended now took so long.
+    /// Notes a flush of `bytes` bytes that took `took`, and has ended now.
     pub fn note(&mut self, now: Instant, bytes: u64, took: Duration) {
         if bytes > SMALL_BYTES {
             return;
@@ -37,7 +36,7 @@ impl Pace {
         self.stalled_at = stalled.or(self.stalled_at.filter(is_recent));
     }
 
-    /// True if a flush of so many bytes probably takes no longer than waking another thread may.
+    /// Returns true if a flush of `bytes` bytes will probably take no longer than waking another thread.
     pub fn is_quick(&self, bytes: u64) -> bool {
         let is_quick = self.longest.is_some_and(|longest| longest < QUICK);
         is_quick && self.stalled_at.is_none() && bytes <= SMALL_BYTES

@@ -1,9 +1,9 @@
-//! The parsers of what users write, as the fuzz targets call them.
+//! The parsers of users' texts, for the fuzz targets.
 
 use crate::options::{Options, Phase};
 use crate::url::ClusterUrl;
 
-/// Provider options: at startup and at run time. What is printed can be set again.
+/// Checks provider options at startup and at run time: printed options can be set again.
 pub fn options(node_address: &str, text: &str) {
     let Ok(mut options) = Options::new("/data", node_address, text) else {
         return;
@@ -21,7 +21,7 @@ pub fn options(node_address: &str, text: &str) {
     assert!(options.visible().count() > 0);
 }
 
-/// The cluster address. Its hosts, printed, are hosts again.
+/// Checks a cluster address: its hosts, printed, are hosts again.
 pub fn cluster_url(text: &str) {
     let Ok(url) = text.parse::<ClusterUrl>() else {
         return;

@@ -1,4 +1,4 @@
-//! `grastate.dat`: the database's position, in the file and the format that Galera, the suites and people know.
+//! `grastate.dat`: the database's position, in Galera's file and format, which the suites and users know.
 //!
 //! While a node runs, the file never holds a seqno, so that after a crash the position can only come from the storage
 //! engine. The byte format is in docs/state-files.md.
@@ -14,10 +14,10 @@ use trireme_wsrep_abi::{Gtid, SEQNO_UNDEFINED, Seqno, Uuid};
 /// Name of the file in `base_dir`.
 pub const FILE_NAME: &str = "grastate.dat";
 
-/// More than any honest file has; nothing beyond is read.
+/// Limit of a read, above the size of any valid file.
 const READ_LIMIT_BYTES: u64 = 64 * 1024;
 
-/// The file could not be read or written.
+/// An error of reading or writing the file.
 #[derive(Debug, thiserror::Error)]
 #[error("state file '{}': {source}", path.display())]
 pub struct GrastateError {
@@ -25,33 +25,33 @@ pub struct GrastateError {
     source: io::Error,
 }
 
-/// What was found when the file was opened.
+/// The file at the time of opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A file, which was read.
     State,
     /// No file, or an empty one; the position is unknown and bootstrapping is safe.
     Nothing,
-    /// Another process holds the file's lock, so it was not read: taken for [`Found::Nothing`], as Galera does.
-    /// Writes would be lost on the other process, so none are made.
+    /// Another process holds the file's lock, so it was not read: treated as [`Found::Nothing`], as in Galera. Nothing
+    /// is written either, since the other process would overwrite it.
     LockedByOther,
 }
 
-/// The saved state, and the rules for when it may be on disk.
+/// The saved state, with the rules for its writes to disk.
 #[derive(Debug)]
 pub struct Grastate {
     path: PathBuf,
-    /// `None` if somebody else holds the lock.
+    /// `None` if another process holds the lock.
     file: Option<File>,
-    /// Bytes in the file now: what a shorter text is padded to.
+    /// Length of the file now, in bytes: a shorter text is padded to it.
     file_len_bytes: usize,
-    /// What was last written, so that an unchanged state costs no flush.
+    /// The last written text: an unchanged state costs no flush.
     written: String,
     position: Gtid,
     safe_to_bootstrap: bool,
-    /// There was a file, and it named no history.
+    /// There was a file, and it contained no history.
     says_unknown: bool,
-    /// How many things go on that a crash would leave half-done.
+    /// Number of running actions that a crash would leave half-done.
     unsafe_count: u32,
     corrupt: bool,
 }
@@ -103,29 +103,29 @@ impl Grastate {
         Ok((state, Found::State))
     }
 
-    /// The saved position: nil and -1 if unknown.
+    /// Returns the saved position: nil and -1 if unknown.
     pub fn position(&self) -> Gtid {
         self.position
     }
 
-    /// The file that was found said that the position is unknown; a missing file only says nothing.
+    /// Returns true if the file said that the position is unknown; a missing file only says nothing.
     pub fn says_unknown(&self) -> bool {
         self.says_unknown
     }
 
-    /// There was no file, or an empty one, and nothing has been saved since: an operator who has removed it lets the data
-    /// be replaced.
+    /// Returns true if there was no file, or an empty one, and nothing has been saved since: an operator who removes
+    /// the file allows that the data be replaced.
     pub fn says_nothing(&self) -> bool {
         !self.says_unknown && self.position.uuid == Gtid::UNDEFINED.uuid
     }
 
-    /// Whether the node may start a new cluster from this state.
+    /// Returns true if the node may start a new cluster from this state.
     pub fn safe_to_bootstrap(&self) -> bool {
         self.safe_to_bootstrap
     }
 
-    /// Saves a position: seqno -1 while running, the real one on a clean stop or a pause. Kept in memory only while
-    /// something unsafe goes on, and ignored while the state is corrupt.
+    /// Saves a position: seqno -1 while running, the real one on a clean stop or a pause. Only kept in memory while an
+    /// unsafe action runs, and ignored while the state is corrupt.
     pub fn set(
         &mut self,
         uuid: Uuid,
@@ -144,7 +144,7 @@ impl Grastate {
         }
     }
 
-    /// Something begins that a crash would leave half-done (DDL, a state transfer): until the matching
+    /// Notes that an action begins that a crash would leave half-done (DDL, a state transfer): until the matching
     /// [`Grastate::mark_safe`] the file holds no position. Counted.
     pub fn mark_unsafe(&mut self) -> Result<(), GrastateError> {
         self.unsafe_count += 1;
@@ -155,7 +155,8 @@ impl Grastate {
         }
     }
 
-    /// Ends what [`Grastate::mark_unsafe`] began. The file gets the history back, without a seqno since work goes on.
+    /// Ends an action of [`Grastate::mark_unsafe`]. After the last one the file gets its history back, without a seqno
+    /// since the node still runs.
     pub fn mark_safe(&mut self) -> Result<(), GrastateError> {
         let was_last = self.unsafe_count == 1;
         self.unsafe_count = self.unsafe_count.saturating_sub(1);
@@ -168,19 +169,19 @@ impl Grastate {
         Ok(())
     }
 
-    /// The state is wrong (inconsistency): no position is saved until [`Grastate::mark_uncorrupt`].
+    /// Marks the state as wrong (inconsistency): no position is saved until [`Grastate::mark_uncorrupt`].
     pub fn mark_corrupt(&mut self) -> Result<(), GrastateError> {
         self.corrupt = true;
         self.position = Gtid::UNDEFINED;
         self.write(Gtid::UNDEFINED)
     }
 
-    /// A whole snapshot replaces the state: positions are saved again from the next [`Grastate::set`] on.
+    /// Notes that a whole SST replaces the state: positions are saved again from the next [`Grastate::set`] on.
     pub fn mark_uncorrupt(&mut self) {
         self.corrupt = false;
     }
 
-    /// Overwrites the file in place and flushes it. It fits into one disk sector, so a torn write is not to be feared.
+    /// Overwrites the file in place and flushes it. The text fits into one disk sector, so the write cannot be torn.
     fn write(&mut self, position: Gtid) -> Result<(), GrastateError> {
         let Some(file) = &mut self.file else {
             return Ok(());
@@ -189,11 +190,11 @@ impl Grastate {
         if self.written.trim_end() == text.trim_end() {
             return Ok(());
         }
-        // Blanks hide the tail of a longer text; readers skip them.
+        // Blanks hide the rest of a longer text; readers skip them.
         while text.len() < self.file_len_bytes {
             text.push(' ');
         }
-        // After a failure nobody knows what the file says.
+        // After a failure the content of the file is unknown.
         self.written.clear();
         let mut write = || {
             file.seek(SeekFrom::Start(0))?;
@@ -210,7 +211,7 @@ impl Grastate {
     }
 }
 
-/// The text of the file.
+/// Returns the text of the file.
 fn format(position: Gtid, safe_to_bootstrap: bool) -> String {
     format!(
         "# GALERA saved state\nversion: 2.1\nuuid:    {}\nseqno:   {}\nsafe_to_bootstrap: {}\n",
@@ -220,8 +221,8 @@ fn format(position: Gtid, safe_to_bootstrap: bool) -> String {
     )
 }
 
-/// Reads the text of the file: unknown lines are skipped, a bad UUID is nil, a bad seqno -1, and whoever wrote something
-/// other than 0 or 1 for `safe_to_bootstrap` did not mean "safe".
+/// Reads the text of the file. Unknown lines are skipped, a bad UUID is nil, and a bad seqno is -1. For
+/// `safe_to_bootstrap`, any value other than 0 or 1 means "not safe".
 fn parse(text: &str) -> (Gtid, bool) {
     let mut position = Gtid::UNDEFINED;
     let mut safe_to_bootstrap = true;
@@ -242,7 +243,7 @@ fn parse(text: &str) -> (Gtid, bool) {
     (position, safe_to_bootstrap)
 }
 
-/// Takes the lock that Galera takes: `fcntl` F_WRLCK on the whole file. `false` if another process has it.
+/// Takes Galera's lock: `fcntl` F_WRLCK on the whole file. Returns `false` if another process has it.
 fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: all-zero is a valid `flock`; it then means the whole file.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };

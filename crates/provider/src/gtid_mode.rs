@@ -1,9 +1,10 @@
-//! `wsrep_gtid_mode` of the server that this library lives in. The wsrep API does not tell it.
+//! `wsrep_gtid_mode` of the server around this library. The wsrep API does not tell it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// True if the server numbers what the cluster commits with binary-log GTIDs. Their domain comes to it with the script of a
-/// state transfer, and in no other way (MariaDB 10.5 and later, also after an IST). False in a program without that variable.
+/// Returns true if the server gives binary-log GTIDs to the cluster's transactions. The server gets the domain of these
+/// GTIDs only from the script of a state transfer (MariaDB 10.5 and later, also after an IST). False in a program
+/// without that variable.
 pub fn is_on() -> bool {
     // SAFETY: a lookup by a C string; RTLD_DEFAULT is all that this process has loaded.
     let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"wsrep_gtid_mode".as_ptr()) };

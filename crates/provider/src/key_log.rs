@@ -1,10 +1,10 @@
-//! The keys of a transaction in flight by their names: the order knows only their hashes.
+//! The names of the keys of a transaction in flight: the order contains only their hashes.
 
 use trireme_certification::{KeyType, key_hash};
 
-/// So many bytes of them are kept.
+/// Maximum of bytes kept.
 const BYTES_MAX: usize = 16 * 1024;
-/// So many bytes of a row's key are shown.
+/// Maximum of bytes shown of a row's key.
 const SHOWN_BYTES: usize = 64;
 
 /// The names, one after the other: type, number of parts, and for each its length and bytes.
@@ -41,8 +41,8 @@ impl KeyLog {
         }
     }
 
-    /// The key that collided with these of another write-set (ascending by hash), or the table that did. Of several one that
-    /// certification fails for, then the longest, counts.
+    /// Returns the key that collided with these keys of another write-set (ascending by hash), or the table that did. A
+    /// key for which certification fails is preferred, then the longest.
     pub fn collides(&self, others: &[(u64, KeyType)]) -> Option<NamedKey> {
         let mut best = (false, 0);
         let mut named = None;

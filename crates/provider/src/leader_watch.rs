@@ -1,10 +1,11 @@
 //! Counts the changes of leader that this node sees.
 //!
-//! In come the term and its leader, as they are now and then; the count goes out. A leader that came and went between two looks is missed.
+//! In: the term and its leader, at each look. Out: the count. A leader that came and went between two looks is not
+//! counted.
 
 use trireme_group::{Ballot, Group, Incarnation};
 
-/// Of one connection.
+/// The counter of one connection.
 #[derive(Debug, Default)]
 pub struct LeaderWatch {
     last: Option<(Ballot, Incarnation)>,
@@ -12,7 +13,7 @@ pub struct LeaderWatch {
 }
 
 impl LeaderWatch {
-    /// Looks at who leads. The first leader is no change.
+    /// Compares the leader with the one at the last look. The first leader is no change.
     pub fn look(&mut self, group: &Group) {
         if self.last.is_some_and(|(term, _)| term == group.ballot()) {
             return;
@@ -23,7 +24,7 @@ impl LeaderWatch {
         }
     }
 
-    /// So often another member became leader, or the same one in another term.
+    /// Returns how often another member became leader, or the same one in another term.
     pub fn changes(&self) -> u64 {
         self.changes
     }

@@ -1,8 +1,8 @@
 //! libtrireme.so: the wsrep provider that MariaDB loads.
 //!
-//! [`entry`] has the functions that the server calls; [`connect`] what a connection consists of;
-//! [`recv`] what the server's applier threads do; [`core`] the node itself under its lock. No
-//! replication logic lives here: it is in the group and the replicator.
+//! [`entry`] has the functions that the server calls, [`connect`] the begin and end of a connection, [`recv`] the work
+//! of the server's applier threads, [`core`] the node under its lock. Replication logic is not in this crate, but in
+//! the group and the replicator.
 
 mod border;
 mod conflict_log;
@@ -39,7 +39,7 @@ mod worker;
 use trireme_node::{options, url, votes};
 use trireme_wsrep_abi::cap;
 
-/// What this provider can do. The pre-ordered interface, NBO and snapshots are not among it.
+/// The capabilities of this provider. It lacks the pre-ordered interface, NBO and snapshots.
 pub const CAPABILITIES: u32 = cap::MULTI_MASTER
     | cap::CERTIFICATION
     | cap::PARALLEL_APPLYING

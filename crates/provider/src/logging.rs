@@ -15,12 +15,12 @@ use trireme_wsrep_abi::{LogCb, LogLevel};
 pub struct Logger {
     callback: Option<LogCb>,
     debug: Arc<AtomicBool>,
-    /// For the state-and-event file.
+    /// The last lines, for the state-and-event file.
     events: Arc<Mutex<Events>>,
 }
 
 impl Logger {
-    /// A log that goes to `callback`, or to standard error without one. Debug lines are off.
+    /// Returns a log that goes to `callback`, or to standard error without one. Debug lines are off.
     pub fn new(callback: Option<LogCb>) -> Logger {
         Logger {
             callback,
@@ -34,25 +34,25 @@ impl Logger {
         self.debug.store(on, Ordering::Relaxed);
     }
 
-    /// Whether debug lines are on: for messages that are costly to put together.
+    /// Returns true if debug lines are on: for messages that are costly to make.
     pub fn is_debug(&self) -> bool {
         self.debug.load(Ordering::Relaxed)
     }
 
-    /// An operation failed.
+    /// Logs that an operation failed.
     pub fn error(&self, message: impl Display) {
         let message = message.to_string();
         self.keep("error", &message);
         self.log(LogLevel::ERROR, message);
     }
 
-    /// For the reader's information, also while the server does not answer.
+    /// Logs information that the reader may also need while the server does not answer.
     pub fn note(&self, message: &str) {
         self.keep("info", message);
         self.log(LogLevel::INFO, message);
     }
 
-    /// The last warnings, errors and notes, the oldest first.
+    /// Returns the last warnings, errors and notes, the oldest first.
     pub fn events(&self) -> Vec<Event> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.all()
@@ -63,24 +63,24 @@ impl Logger {
         events.add(unix_ms(), level, text);
     }
 
-    /// Unexpected. Use sparingly: the suites fail on warnings that they do not know.
+    /// Logs something unexpected. Use sparingly: the suites fail on warnings that they do not know.
     pub fn warn(&self, message: impl Display) {
         let message = message.to_string();
         self.keep("warn", &message);
         self.log(LogLevel::WARN, message);
     }
 
-    /// For the reader's information.
+    /// Logs information for the reader.
     pub fn info(&self, message: impl Display) {
         self.log(LogLevel::INFO, message);
     }
 
-    /// For developers; dropped, and not even formatted, unless debug lines are on.
+    /// Logs for developers; the line is dropped, and not even formatted, unless debug lines are on.
     pub fn debug(&self, message: impl Display) {
         self.log(LogLevel::DEBUG, message);
     }
 
-    /// Logs what the node says.
+    /// Logs a line of the node.
     pub fn log_at(&self, level: Level, text: &str) {
         match level {
             Level::Error => self.error(text),
@@ -90,7 +90,7 @@ impl Logger {
         }
     }
 
-    /// Logs at any level. Pass `format_args!(...)` to format only what is logged.
+    /// Logs at any level. Pass `format_args!(...)` to format only lines that are logged.
     pub fn log(&self, level: LogLevel, message: impl Display) {
         if level == LogLevel::DEBUG && !self.is_debug() {
             return;
@@ -104,7 +104,7 @@ impl Logger {
     }
 }
 
-/// The message as C text, in one line.
+/// Returns the message as C text, in one line.
 fn c_message(message: &str) -> CString {
     // No NUL is left, so the alternative, an empty line, does not happen.
     CString::new(one_line(message, LINE_BYTES_MAX)).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! The shared handle on a node: the core, which threads hand to each other, and what needs no lock
-//! of the core.
+//! The shared handle on a node: the core, which threads hand to each other, and the state that needs no lock of the
+//! core.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -23,13 +23,13 @@ use crate::reporter::Reporter;
 use crate::transaction::Transaction;
 use crate::waiting::Waiting;
 
-/// Of a winner's keys so many are looked at, to find the one that collided.
+/// Maximum of a winner's keys that are searched for the one that collided.
 const WINNER_KEYS_MAX: usize = 4_096;
 
-/// One provider instance. Threads of the server reach its core by the methods of [`Handover`].
+/// One provider instance. Threads of the server reach its core through the methods of [`Handover`].
 pub struct Node {
     handover: Handover<Core>,
-    /// What the server passed to init().
+    /// The arguments of init().
     pub settings: InitSettings,
     pub logger: Logger,
     pub options: Mutex<Options>,
@@ -37,27 +37,27 @@ pub struct Node {
     pub reporter: Mutex<Option<Reporter>>,
     /// When init() was called.
     pub started_at_unix_ms: u64,
-    /// The server is asked for its database's position.
+    /// True while the server is asked for its database's position.
     pub asks_server: AtomicBool,
     /// The connection's thread; none while disconnected.
     pub reactor: Mutex<Option<Reactor>>,
-    /// Transactions that have appended something and were not certified yet.
+    /// Transactions that have appended data or keys and were not certified yet.
     pub executing: Mutex<HashSet<TrxId>>,
     /// Own transactions that lost.
     conflicts: Mutex<ConflictLog>,
     /// `cert.log_conflicts`.
     pub logs_conflicts: AtomicBool,
-    /// The stages that the server's threads go through without the node's lock.
+    /// The times of the stages that the server's threads go through without the node's lock.
     stages: Mutex<StageTimer>,
-    /// How long certify() took for what was ordered.
+    /// The durations of certify() for write-sets that were ordered.
     commit_time: Mutex<Latency>,
     /// `repl.max_ws_size`.
     pub max_ws_bytes: AtomicU64,
     /// True once the server's storage engines are up.
     pub server_running: AtomicBool,
-    /// The database's position, as the server's own --wsrep-recover has it: nothing moves it until the server runs.
+    /// The database's position by the server's own --wsrep-recover: it cannot change until the server runs.
     pub recovered: OnceLock<Gtid>,
-    /// Once per start it is told that strangers may read the traffic.
+    /// True after the warning that others may read the traffic: it comes once per start.
     pub has_told_exposure: AtomicBool,
 }
 
@@ -84,7 +84,8 @@ impl Node {
         }
     }
 
-    /// Does a flush of the log, and tells the core. What has become due meanwhile, if the calling thread is to do it.
+    /// Flushes the log, and tells the core. Returns the next flush, if one has become due meanwhile and the calling
+    /// thread should do it.
     pub fn flush(&self, job: FlushJob) -> Option<FlushJob> {
         let (began, bytes) = (Instant::now(), job.bytes());
         let done = job.run();
@@ -95,7 +96,7 @@ impl Node {
         })
     }
 
-    /// An own transaction has lost.
+    /// Notes that an own transaction has lost.
     pub fn note_loss(&self, loss: Loss, transaction: &Transaction) {
         let keys = loss.winner.as_ref().map(|winner| {
             self.peek(|core| {
@@ -113,39 +114,40 @@ impl Node {
         conflicts.add(line);
     }
 
-    /// The last own transactions that lost, the newest first.
+    /// Returns at most `most` own transactions that lost, the newest first.
     pub fn conflicts(&self, most: usize) -> Vec<ConflictLine> {
         let conflicts = (self.conflicts.lock()).unwrap_or_else(PoisonError::into_inner);
         conflicts.newest(most)
     }
 
-    /// A stage began then, and is over.
+    /// Notes the end of a stage that began at `began_ns`.
     pub fn note_stage(&self, stage: Stage, began_ns: u64) {
         let took_ns = monotonic_ns().saturating_sub(began_ns);
         let mut stages = (self.stages.lock()).unwrap_or_else(PoisonError::into_inner);
         stages.add(stage, took_ns);
     }
 
-    /// A copy of what was measured without the node's lock; [`trireme_node::CommitClock::timer`] has the rest.
+    /// Returns a copy of the times measured without the node's lock; [`trireme_node::CommitClock::timer`] has the
+    /// others.
     pub fn stages(&self) -> StageTimer {
         (self.stages.lock())
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// A write-set was ordered; certify() began then.
+    /// Notes that a write-set was ordered; its certify() began at `began_ns`.
     pub fn note_commit_time(&self, began_ns: u64) {
         let took = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
         let mut commit_time = (self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner);
         commit_time.add(took.as_secs_f64());
     }
 
-    /// How long certify() took since the last reset.
+    /// Returns the durations of certify() since the last reset.
     pub fn commit_time(&self) -> Latency {
         *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// FLUSH STATUS.
+    /// Resets the measured times (FLUSH STATUS).
     pub fn reset_commit_time(&self) {
         *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner) = Latency::default();
         (self.stages.lock())
@@ -153,7 +155,7 @@ impl Node {
             .reset();
     }
 
-    /// Makes the connection's thread look at its deadlines again.
+    /// Makes the connection's thread check its deadlines again.
     pub fn wake_reactor(&self) {
         if let Some(reactor) = self
             .reactor

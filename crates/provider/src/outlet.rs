@@ -1,4 +1,4 @@
-//! What the engine asks the provider to do: peers, files, waiting threads.
+//! Carries out the engine's requests to the provider: peers, files, waiting threads.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::stager::Stager;
 use crate::termination::end_process;
 use crate::waiting::Waiting;
 
-/// The parts of [`crate::core::Core`] that the engine's requests concern.
+/// The parts of [`crate::core::Core`] that the engine's requests need.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
     pub flush_due: &'a mut Option<FlushJob>,
@@ -113,7 +113,7 @@ impl Outside for Outlet<'_> {
     }
 
     fn flush(&mut self, job: FlushJob) {
-        // Whoever holds the lock sees to it before he lets go.
+        // The thread with the lock hands the job over before it releases the lock.
         *self.flush_due = Some(job);
     }
 

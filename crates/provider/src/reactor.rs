@@ -1,4 +1,4 @@
-//! The one thread of a connection: waits for the network and for time.
+//! The thread of a connection, which waits for the network and for deadlines.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,7 +13,8 @@ use trireme_transport::{Poller, Ready, Waker};
 use crate::node::Node;
 use crate::termination;
 
-/// So many times what has come in is taken in before a flush. More makes nothing faster (measured: 12).
+/// Maximum of turns that a flush waits while the reactor takes in more input. A higher number makes nothing faster
+/// (measured: 12).
 const TURNS_PUT_OFF: u32 = 3;
 
 /// Handle on the reactor thread; stops and joins it when dropped.
@@ -39,7 +40,7 @@ impl Reactor {
         })
     }
 
-    /// Makes the thread look at its deadlines again.
+    /// Makes the thread check its deadlines again.
     pub fn wake(&self) {
         self.waker.wake();
     }
@@ -50,7 +51,7 @@ impl Drop for Reactor {
         self.stop.store(true, Ordering::Release);
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic there has ended the process already.
+            // A panic of the thread has ended the process already.
             let _ = thread.join();
         }
     }
@@ -98,7 +99,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
     }
 }
 
-/// A flush that the reactor is to do itself: where flushes are quick, others wait longer for another thread to wake up.
+/// A flush that the reactor should do itself: where flushes are quick, waking another thread would take longer.
 #[derive(Default)]
 struct OwnFlush {
     job: Option<FlushJob>,
@@ -106,7 +107,7 @@ struct OwnFlush {
 }
 
 impl OwnFlush {
-    /// The flush, if it is to begin now: what has come in already is to share it.
+    /// Returns the flush if it should begin now: input that has come in already should share it.
     fn take_if_time(&mut self, ready: &Ready) -> Option<FlushJob> {
         if !ready.is_empty() && self.turns_put_off < TURNS_PUT_OFF {
             self.turns_put_off += u32::from(self.job.is_some());
@@ -117,8 +118,7 @@ impl OwnFlush {
     }
 }
 
-/// A panic in the ordering code ends the process: a node that goes on without it would hang its
-/// cluster silently.
+/// Ends the process after a panic in the ordering code: a node without that code would hang its cluster silently.
 pub(crate) fn guard(node: &Weak<Node>, body: impl FnOnce()) {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
         if let Some(node) = node.upgrade() {

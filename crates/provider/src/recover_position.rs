@@ -1,7 +1,7 @@
-//! Where the database stands, when nobody has said: the server's own `--wsrep-recover` on the same data
-//! directory, as the distribution's service runs it before a start
-//! (server-contract-reference.md#position-recovery). Containers and people who start `mariadbd` by hand leave that
-//! step out; without it a node whose database lacks nothing would take a full snapshot after a crash.
+//! Finds the database's position when no one has given it. Runs the server's own `--wsrep-recover` on the same data
+//! directory, as the distribution's service does before a start (server-contract-reference.md#position-recovery).
+//! Containers, and users who start `mariadbd` by hand, omit that step. Without it a node whose database lacks nothing
+//! would take a full SST after a crash.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::Gtid;
 
-/// InnoDB's own crash recovery runs in it, which takes what it takes: hours, on a large redo log. Who waits longer has a
-/// server that hangs; a full snapshot would be taken then.
+/// Limit of the run. It includes InnoDB's own crash recovery, which may take hours on a large redo log. After this time
+/// the server is considered hanging, and the node takes a full SST.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 const LOOK: Duration = Duration::from_millis(20);
 const MARKER: &str = "WSREP: Recovered position:";
 
-/// Arguments that the server must not get a second time.
+/// Arguments that are not passed to the second server.
 const NOT_PASSED_ON: [&str; 6] = [
     "wsrep-new-cluster",
     "wsrep-start-position",
@@ -29,7 +29,7 @@ const NOT_PASSED_ON: [&str; 6] = [
     "disable-log-error",
 ];
 
-/// Why the position stays unknown.
+/// The reason why the position stays unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     #[error("this process is not a MariaDB server ({0})")]
@@ -45,7 +45,7 @@ pub enum RecoverError {
     NoPosition { program: String, last_line: String },
 }
 
-/// Runs the server that this process is on its own data directory, which must not be open yet.
+/// Runs the program of this process, a server, on its own data directory, which must not be open yet.
 pub fn recover_position() -> Result<Gtid, RecoverError> {
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let name = program.file_name().unwrap_or_default().to_string_lossy();
@@ -56,7 +56,7 @@ pub fn recover_position() -> Result<Gtid, RecoverError> {
     run(&program, passed_on(&arguments))
 }
 
-/// This process's arguments, without those that would disturb.
+/// Returns this process's arguments, without those that would disturb the run.
 fn passed_on(command_line: &[u8]) -> Vec<OsString> {
     let mut passed = Vec::new();
     let mut arguments = command_line.split(|byte| *byte == 0).skip(1);
@@ -119,7 +119,7 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
     }
 }
 
-/// Waits for the end of the child, and makes one. False: it took too long.
+/// Waits for the end of the child, and kills it after the limit. Returns false if it took too long.
 fn watch(mut child: Child) -> bool {
     let since = Instant::now();
     loop {
@@ -127,7 +127,7 @@ fn watch(mut child: Child) -> bool {
             return true;
         }
         if since.elapsed() > PATIENCE {
-            // Its output ends with it, and with that the wait for a line.
+            // The child's output ends with the child, and so does the wait for a line.
             let _ = child.kill();
             let _ = child.wait();
             return false;
@@ -136,7 +136,7 @@ fn watch(mut child: Child) -> bool {
     }
 }
 
-/// The position in a line of the server's output.
+/// Returns the position in a line of the server's output.
 fn parse(line: &str) -> Option<Gtid> {
     let (_, text) = line.split_once(MARKER)?;
     let text = text.trim();

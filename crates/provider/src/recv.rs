@@ -1,4 +1,4 @@
-//! A recv() thread: takes work from the node and calls the server back.
+//! The body of a recv() thread: takes work from the node and calls the server back.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::node::Node;
 use crate::transaction::Handle;
 
-/// The body of recv(): returns when the node is closed, or when the server wants fewer appliers.
+/// Runs recv(): returns when the node is closed, or when the server wants fewer appliers.
 pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
     if !node.peek(Core::is_connected) {
         return WsrepStatus::FATAL;
@@ -197,7 +197,7 @@ fn donate(
     status == CbStatus::SUCCESS
 }
 
-/// Code of an answer, for the server.
+/// Returns the status for the server.
 pub fn status(code: Code) -> WsrepStatus {
     WsrepStatus(code as i32)
 }

@@ -1,5 +1,5 @@
-//! The thread that writes the state-and-event file (docs/state-and-event-file.md). It takes the state under the node's lock, and writes
-//! without it. A slow disk makes it write less often, and holds up nobody.
+//! The thread that writes the state-and-event file (docs/state-and-event-file.md). It takes the state under the node's
+//! lock, and writes without the lock. With a slow disk it writes less often, and delays no other thread.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,11 +14,11 @@ use crate::reactor::{guard, with_signals_blocked};
 use crate::state::StateOfNode;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// After a write the thread rests so many times as long as it took.
+/// After a write the thread rests this many times the duration of the write.
 const REST: u32 = 10;
 const REST_MAX: Duration = Duration::from_secs(60);
 
-/// Handle on the thread. When dropped it writes once more, and ends.
+/// Handle on the thread. When the handle is dropped, the thread writes once more, and ends.
 pub struct Reporter {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -41,11 +41,11 @@ impl Reporter {
 }
 
 impl Drop for Reporter {
-    /// Not under the node's lock: the thread may be waiting for it.
+    /// Do not drop it under the node's lock: the thread may be waiting for the lock.
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there has ended the process already.
+            // A panic of the thread has ended the process already.
             let _ = thread.join();
         }
     }
@@ -79,7 +79,7 @@ fn run(node: &Weak<Node>, writer: &StateWriter, stopped: &Receiver<()>) {
     }
 }
 
-/// How long to rest after a write that took so long.
+/// Returns the time to rest after a write that took `took`.
 fn rest_after(took: Duration) -> Duration {
     (took * REST).clamp(PERIOD, REST_MAX)
 }

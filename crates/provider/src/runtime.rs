@@ -1,4 +1,4 @@
-//! Starting an instance, and options that change while it runs.
+//! The start of an instance, and the options that change while it runs.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::options::{Change, Options, Phase, Typed};
 use crate::recover_position::recover_position;
 use trireme_node::setup::leadership_wish;
 
-/// How long SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
+/// Time that SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
 const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
 
 /// init(): None if the server cannot go on (the reason is logged).
@@ -52,7 +52,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
             "no saved position (grastate.dat): a new node, or one that needs a full state transfer",
         ),
         Found::LockedByOther => {
-            // Two processes would write one log, and cut off what the other one has just begun to write.
+            // Two processes would write one log, and each would cut off the other's newest entries.
             return Err(
                 "grastate.dat is locked by another process: a server runs on this data directory already; stop it, or give \
                  this one a directory of its own"
@@ -80,7 +80,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     Ok(node)
 }
 
-/// What an operator may not expect of the options.
+/// Logs the options that act otherwise than an operator may expect.
 fn tell_about_options(options: &Options, logger: &Logger) {
     let idle = options.without_effect();
     if !idle.is_empty() {
@@ -105,8 +105,8 @@ fn tell_about_options(options: &Options, logger: &Logger) {
 }
 
 impl Node {
-    /// Position that the database held when the process started. After a crash it is asked of the
-    /// database itself, unless the service has done so. The second: it was asked, and has never been at any.
+    /// Returns the position that the database had when the process started. After a crash the database itself is asked,
+    /// unless the service has done so. The second value: the database was asked, and has never had a position.
     /// `bootstraps_unvouched`: the node is bootstrapped, and nobody vouches for its data ([`Node::is_unvouched`]).
     pub fn local_position(&self, bootstraps_unvouched: bool) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));
@@ -130,20 +130,22 @@ impl Node {
         }
     }
 
-    /// grastate.dat was removed, and the server does not run yet: nobody vouches for what the database holds.
+    /// Returns true if grastate.dat was removed and the server does not run yet: nobody vouches for the database's
+    /// content.
     pub fn is_unvouched(&self) -> bool {
         let is_running = self.server_running.load(Ordering::SeqCst);
         !is_running && self.peek(|core| core.grastate.says_nothing())
     }
 
-    /// True if the write-set log of an earlier process is here. What cannot be read is told when the log is opened.
+    /// Returns true if the write-set log of an earlier process is here. A read error is ignored: opening the log will
+    /// report it.
     pub fn has_history(&self) -> bool {
         Storage::history_on(&self.log_disk()).is_ok_and(|history| history.is_some())
     }
 
-    /// Of a database that is to be bootstrapped without grastate.dat. `passed`: --wsrep-start-position.
+    /// Returns the position of a database that is bootstrapped without grastate.dat. `passed`: --wsrep-start-position.
     fn unvouched_position(&self, passed: Gtid) -> Gtid {
-        // What cannot be read is told when the log is opened.
+        // A read error is ignored: opening the log will report it.
         let log = Storage::history_on(&self.log_disk()).unwrap_or(None);
         if log.is_none() {
             return Gtid::UNDEFINED; // a new cluster
@@ -169,7 +171,7 @@ impl Node {
         local
     }
 
-    /// The server's own `--wsrep-recover`. None: it failed, which was told.
+    /// Runs the server's own `--wsrep-recover`. None: it failed, and the error was logged.
     fn ask_server(&self) -> Option<Gtid> {
         if let Some(recovered) = self.recovered.get() {
             return Some(*recovered);
@@ -201,12 +203,12 @@ impl Node {
         setup::log_disk(&options)
     }
 
-    /// The action within which the process before died, if that is why grastate.dat names no history.
+    /// Returns the action within which the earlier process died, if that is why grastate.dat contains no history.
     fn interrupted_action(&self) -> Gtid {
         if !self.peek(|core| core.grastate.says_unknown()) {
             return Gtid::UNDEFINED;
         }
-        // What cannot be read is told when the log is opened.
+        // A read error is ignored: opening the log will report it.
         Storage::interrupted_action(&self.log_disk()).unwrap_or(Gtid::UNDEFINED)
     }
 
@@ -217,7 +219,7 @@ impl Node {
     }
 }
 
-/// What the replicator heeds of the options.
+/// Returns the replicator's settings from the options.
 pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
     NodeOptions {
         fc_limit: options.int("gcs.fc_limit").max(0) as u64,
@@ -234,7 +236,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
     }
 }
 
-/// options_set(): all or nothing.
+/// options_set(): sets all options or none.
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
     let (changes, security) = {
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
@@ -244,7 +246,7 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
         let concerns = changes
             .iter()
             .any(|change| setup::is_of_security(change.key));
-        // With files that do not do, everything stays as it is.
+        // With unusable files, no option changes.
         let security = concerns.then(|| setup::security(&next)).transpose();
         let security = security.map_err(|error| error.to_string())?;
         *options = next;
@@ -335,7 +337,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             "evs.evict does nothing in Trireme: a majority goes on without a member that is silent, and nobody is banned; \
              to keep a node out, stop it",
         ),
-        // The others hear of it with the next heartbeat.
+        // Other members hear of it with the next heartbeat.
         "repl.sequencer" => node.with(|core| {
             if let Some(group) = core.engine.group_mut() {
                 group.config_mut().wish = leadership_wish(&options);
@@ -349,14 +351,14 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));
         }),
-        // The others are read where they are used, at the next connect, or mean nothing here.
+        // The other options are read where they are used, at the next connect, or have no effect here.
         _ => {}
     }
     node.wake_reactor();
     Ok(())
 }
 
-/// The new weight is ordered like everything else; SET returns when it is in force.
+/// Requests the new weight, which is ordered like a write-set. SET returns when the weight is in force.
 fn set_weight(node: &Node, weight: u8) {
     node.with(|core| core.group(GroupEvent::SetWeight { weight }));
     let until = Instant::now() + ORDERED_OPTION_PATIENCE;

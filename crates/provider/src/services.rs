@@ -13,10 +13,10 @@ use trireme_wsrep_abi::{
 use crate::border::guard;
 use crate::options::Typed;
 
-/// The API has no instance argument here: the allowlist is the server's, one per process.
+/// The API has no instance argument here: the server has one allowlist per process.
 static ALLOWLIST: Mutex<Option<AllowlistServiceV1>> = Mutex::new(None);
 
-/// What the signal handler of a dying server asks for; see [`isolation_mode`].
+/// The isolation that the signal handler of a dying server has requested; see [`isolation_mode`].
 static ISOLATION: AtomicI32 = AtomicI32::new(0);
 
 /// # Safety
@@ -30,13 +30,13 @@ pub unsafe extern "C" fn wsrep_init_allowlist_service_v1(
     0
 }
 
-/// Ends what [`wsrep_init_allowlist_service_v1`] began.
+/// Ends the service of [`wsrep_init_allowlist_service_v1`].
 #[unsafe(no_mangle)]
 pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
     *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = None;
 }
 
-/// Asks the server whether a peer may connect. May take long: called without any lock held.
+/// Asks the server whether a peer may connect. May take long: call it without any lock held.
 pub fn allowed(address: &str) -> bool {
     let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
     let Some(AllowlistServiceV1 {
@@ -59,11 +59,11 @@ pub fn allowed(address: &str) -> bool {
 /// `service` must be null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wsrep_init_event_service_v1(_service: *mut EventServiceV1) -> c_int {
-    // Progress events are optional for the server; none are sent so far.
+    // Progress events are optional for the server; this provider sends none.
     0
 }
 
-/// Ends what [`wsrep_init_event_service_v1`] began.
+/// Ends the service of [`wsrep_init_event_service_v1`].
 #[unsafe(no_mangle)]
 pub extern "C" fn wsrep_deinit_event_service_v1() {}
 
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn wsrep_init_config_service_v1(service: *mut ConfigServic
     }
 }
 
-/// Ends what [`wsrep_init_config_service_v1`] began.
+/// Ends the service of [`wsrep_init_config_service_v1`].
 #[unsafe(no_mangle)]
 pub extern "C" fn wsrep_deinit_config_service_v1() {}
 
@@ -151,8 +151,8 @@ unsafe extern "C" fn get_parameters(
     }
 }
 
-/// certify() with a callback once the write-set's place in the local order is fixed. No MariaDB
-/// passes one so far; it is called before the write-set is sent, which is a place in that order.
+/// certify() with a callback that is called when the write-set's place in the local order is fixed. No MariaDB passes
+/// one so far. The callback is called before the write-set is sent, which is a place in that order.
 ///
 /// # Safety
 /// As certify().
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn wsrep_certify_v1(
     }
 }
 
-/// Called from the handler of a fatal signal: does nothing but store.
+/// Called from the handler of a fatal signal: only stores the mode.
 #[unsafe(no_mangle)]
 pub extern "C" fn wsrep_node_isolation_mode_set_v1(mode: NodeIsolationMode) -> NodeIsolationResult {
     if !(0..=2).contains(&mode.0) {
@@ -188,7 +188,7 @@ pub extern "C" fn wsrep_node_isolation_mode_set_v1(mode: NodeIsolationMode) -> N
     NodeIsolationResult::SUCCESS
 }
 
-/// True while a dying server wants to be heard no more.
+/// Returns true if a dying server has requested isolation.
 pub fn isolated_by_signal() -> bool {
     ISOLATION.load(Ordering::Acquire) != 0
 }

@@ -1,7 +1,7 @@
-//! The thread that writes large payloads into the log's files while they come in. The next pieces are asked for as fast as
-//! it writes, and it yields to all other threads: on a busy machine a large write-set takes its time, and small commits hardly
-//! wait for it (measured, three nodes on two processors). It never holds the node's lock: whoever wants that would wait for a
-//! thread that nobody lets run.
+//! The thread that writes large payloads into the log's files while they come in. The group requests the next pieces as
+//! fast as this thread writes. It yields to all other threads: on a busy machine a large write-set takes its time, and
+//! small commits hardly wait for it (measured, three nodes on two processors). It never holds the node's lock: other
+//! threads would wait for a thread that the scheduler does not run.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,7 @@ use trireme_transport::Waker;
 use crate::node::Node;
 use crate::worker::Worker;
 
-/// Its niceness, the highest: it gets a sixtieth of what a server's thread gets, where both want the processor.
+/// Its niceness, the highest: where both want the processor, it gets a sixtieth of a server thread's share.
 const NICE: i32 = 19;
 
 /// Handle on the thread.
@@ -28,7 +28,7 @@ impl Stager {
         let worker = Worker::start(node, "trireme-stage", move || {
             yield_to_all();
             move |_: &Node, job: StageJob| {
-                // Nobody hears it once the connection is closed.
+                // After the connection was closed, the receiver is gone.
                 let _ = sender.send(job.run());
                 reactor.wake();
                 None
@@ -37,12 +37,12 @@ impl Stager {
         Ok(Stager { worker, done })
     }
 
-    /// Hands a job to the thread; those of all payloads are done in turn.
+    /// Hands a job to the thread, which does the jobs of all payloads in turn.
     pub fn hand(&self, job: StageJob) {
         self.worker.hand(job);
     }
 
-    /// What came of a job, if one has ended.
+    /// Returns the result of a job, if one has ended.
     pub fn next_done(&self) -> Option<StageDone> {
         self.done.try_recv().ok()
     }

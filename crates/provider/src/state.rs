@@ -1,4 +1,4 @@
-//! What the state-and-event file says of a node.
+//! Makes the content of the state-and-event file from a node's state.
 
 use trireme_engine::Link;
 use trireme_group::{Member, Standing, Uuid, is_unvouched_override};
@@ -14,21 +14,21 @@ use crate::core::Core;
 use crate::node::Node;
 use crate::wait::wait_of;
 
-/// Takes copies of the state, and knows since when the node waits.
+/// Takes copies of the state, and remembers since when the node waits.
 #[derive(Default)]
 pub struct StateOfNode {
     wait: Option<Wait>,
 }
 
 impl StateOfNode {
-    /// The state now.
+    /// Returns the state now.
     pub fn take(&mut self, node: &Node) -> StateFile {
         let now = unix_ms();
         let (segment, weight) = {
             let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
             (options.int("gmcast.segment"), options.int("pc.weight"))
         };
-        // Percentiles are looked for in copies, without the lock.
+        // Percentiles are computed from copies, without the lock.
         let (mut file, of_commits) =
             node.peek(|core| (state_of(node, core), core.commit_clock.timer().clone()));
         file.commit_us = commit_times(&[&of_commits, &node.stages()]);
@@ -101,7 +101,7 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
     }
 }
 
-/// Empty: not known.
+/// Returns the id as text; empty if unknown.
 fn text_of(id: Option<Uuid>) -> String {
     let known = id.filter(|id| !id.is_nil());
     known.map_or_else(String::new, |id| id.to_string())

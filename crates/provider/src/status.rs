@@ -1,4 +1,4 @@
-//! What `SHOW STATUS LIKE 'wsrep%'` shows of this node.
+//! The content of `SHOW STATUS LIKE 'wsrep%'` for this node.
 
 use trireme_engine::Link;
 use trireme_group::{Group, Member};
@@ -13,7 +13,7 @@ use crate::stats::{GroupStats, NodeStats, OwnStats, Stats};
 /// Version of the replication protocol, as the status variables show it.
 const PROTOCOL: i64 = 1;
 
-/// Everything at one moment.
+/// Returns all variables, taken at one moment.
 pub fn collect(node: &Node) -> Stats {
     let (segment, delay_margin_ms) = {
         let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
@@ -55,14 +55,15 @@ pub fn collect(node: &Node) -> Stats {
         };
         (stats, core.commit_clock.timer().clone())
     });
-    // Without the lock: it goes through every histogram.
+    // Without the lock: this goes through every histogram.
     if let Some(own) = &mut stats.own {
         fill_stages(own, &[&of_commits, &node.stages()]);
     }
     stats
 }
 
-/// As Galera lists them: member id, address, and how many times over `evs.delay_margin` the member has been silent.
+/// Returns the delayed members in Galera's form: member id, address, and how many times `evs.delay_margin` the member
+/// has been silent.
 fn delayed(group: &Group, margin_ms: u64) -> String {
     let entry = |(member, silent_ms): (&Member, u64)| {
         let times = silent_ms / margin_ms.max(1);
@@ -72,7 +73,7 @@ fn delayed(group: &Group, margin_ms: u64) -> String {
     late.map(entry).collect::<Vec<_>>().join(",")
 }
 
-/// All but the stages of a commit.
+/// Returns Trireme's own variables, except the stages of a commit.
 fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
     let group = &link.group;
     let named = |member: &Member| {

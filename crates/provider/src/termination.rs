@@ -1,8 +1,8 @@
-//! How the process ends when it is not the server that ends it: for want of a state, or by SIGTERM before the server
-//! takes it. A server blocks its signals until it has started, and one that is to found a
-//! cluster, or was in one whose others are not back, starts when they are there.
+//! The ends of the process that the server does not make: the node has no usable state, or SIGTERM comes before the
+//! server handles it. A server blocks its signals until it has started. A server that founds a cluster with others, or
+//! whose last view is not back, only starts when the others are there.
 
-/// True if somebody wants the process to end.
+/// Returns true if a SIGTERM is pending.
 pub fn is_wanted() -> bool {
     // SAFETY: the set is filled in by sigpending before it is looked at.
     unsafe {
@@ -11,8 +11,8 @@ pub fn is_wanted() -> bool {
     }
 }
 
-/// Lets the signal end the process. Only while the server has opened nothing; to the log it is a kill, which loses
-/// nothing that was acknowledged.
+/// Lets the signal end the process. Call it only while the server has opened nothing. For the log this is a kill, which
+/// loses nothing that was acknowledged.
 pub fn let_it() {
     // SAFETY: the set is filled in before it is used; the default action runs none of our code.
     unsafe {
@@ -24,8 +24,8 @@ pub fn let_it() {
     }
 }
 
-/// Ends the process because its node cannot go on, which has been logged. It aborts as Galera does, so that whoever
-/// watches sees a failure; the server's crash report and a core would only hide the cause, which is no bug.
+/// Ends the process because its node cannot go on; the reason has been logged. It aborts as Galera does, so that a
+/// supervisor sees a failure. The server's crash report and a core dump would only hide the cause, which is no bug.
 pub fn end_process() -> ! {
     // SAFETY: both calls take values only; the default action runs none of the server's code.
     unsafe {
@@ -34,7 +34,7 @@ pub fn end_process() -> ! {
             rlim_max: 0,
         };
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
-        // A core that is piped to a program heeds no limit.
+        // A core that is piped to a program is not subject to the limit.
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         libc::signal(libc::SIGABRT, libc::SIG_DFL);
     }

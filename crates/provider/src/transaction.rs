@@ -1,4 +1,4 @@
-//! What `wsrep_ws_handle_t::opaque` points to.
+//! The object behind `wsrep_ws_handle_t::opaque`.
 
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{ConnId, Owner, Seqno, TrxId, WriteSetDraft};
@@ -14,12 +14,12 @@ pub enum Handle {
     Applied(Seqno),
 }
 
-/// What a write-set takes beside its data and its distinct keys, and what each of those takes, where its size is limited:
-/// as Galera 26.4 counts (measured; `galera.MDEV-26597` relies on it), so that `repl.max_ws_size` means the same.
+/// Bytes that count for a write-set beside its data, and for each distinct key, where its size is limited. Galera 26.4
+/// counts in the same way (measured; `galera.MDEV-26597` relies on it), so `repl.max_ws_size` means the same.
 const FRAME_BYTES: usize = 184;
 const KEY_BYTES: usize = 8;
 
-/// What an own transaction has appended so far.
+/// The keys and data that an own transaction has appended so far.
 pub struct Transaction {
     id: TrxId,
     keys: KeySetBuilder,
@@ -28,7 +28,7 @@ pub struct Transaction {
     key_log: KeyLog,
     /// The server's connection, from certify() on.
     conn: Option<ConnId>,
-    /// Some of its data had no room: what there is must not be replicated.
+    /// Some data was refused: the rest must not be replicated.
     too_large: bool,
 }
 
@@ -49,17 +49,17 @@ impl Transaction {
         self.key_log.add(parts, key_type);
     }
 
-    /// The names of its keys.
+    /// Returns the names of its keys.
     pub fn key_log(&self) -> &KeyLog {
         &self.key_log
     }
 
-    /// The server's connection; None: it never came to certify().
+    /// Returns the server's connection; None: the transaction never came to certify().
     pub fn conn(&self) -> Option<ConnId> {
         self.conn
     }
 
-    /// Err: by how many bytes it would exceed the limit. The server may commit all the same
+    /// Appends data. Err: the number of bytes above the limit. The server may commit all the same
     /// ([`Transaction::is_too_large`]).
     pub fn append_data(&mut self, data: &[u8], limit_bytes: usize) -> Result<(), usize> {
         let size = self.size_bytes().saturating_add(data.len());
@@ -71,21 +71,21 @@ impl Transaction {
         Ok(())
     }
 
-    /// True if data was refused: a commit would leave it out on all nodes but this one.
+    /// Returns true if data was refused: a commit would lose this data on all other nodes.
     pub fn is_too_large(&self) -> bool {
         self.too_large
     }
 
-    /// Its size as `repl.max_ws_size` limits it.
+    /// Returns its size as `repl.max_ws_size` limits it.
     pub fn size_bytes(&self) -> usize {
         FRAME_BYTES + KEY_BYTES * self.keys.len() + self.data.len()
     }
 
-    /// Everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
+    /// Takes everything appended since the last call: a write-set, or the next fragment of a streaming transaction.
     pub fn take_draft(&mut self, flags: u32, conn: ConnId) -> WriteSetDraft {
         self.conn = Some(conn);
         if self.keys.is_empty() {
-            // Every write-set carries the server's own key, so that a server-wide one meets it.
+            // Every write-set carries the server's own key, so that a server-wide key conflicts with it.
             self.keys.append(&[], KeyType::Reference);
         }
         let draft = WriteSetDraft::new(flags, self.id, conn, &self.keys, &[&self.data]);
@@ -96,7 +96,7 @@ impl Transaction {
 }
 
 impl Handle {
-    /// Whose slot of the commit order it means.
+    /// Returns the owner of the handle's slot in the commit order.
     pub fn owner(&self) -> Owner {
         match self {
             Handle::Local(transaction) => Owner::Trx(transaction.id),

@@ -1,4 +1,4 @@
-//! What a node waits for, in the words of docs/state-and-event-file.md.
+//! The reason for which a node waits, in the words of docs/state-and-event-file.md.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use trireme_replicator::NodeWait;
 use crate::core::Core;
 use crate::node::Node;
 
-/// None: it waits for nothing, or is not connected.
+/// Returns the wait; None: the node waits for nothing, or is not connected.
 pub fn wait_of(node: &Node, core: &Core) -> Option<Wait> {
     if node.asks_server.load(Ordering::Relaxed) {
         let text = "asking the server for its database's position (--wsrep-recover): after a crash InnoDB recovers first";

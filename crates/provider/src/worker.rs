@@ -1,4 +1,4 @@
-//! A thread that does jobs on the disk without the node's lock.
+//! A thread that does disk jobs without the node's lock.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -14,7 +14,8 @@ pub struct Worker<J> {
 }
 
 impl<J: Send + 'static> Worker<J> {
-    /// Starts a thread of this name. It does each job, and then the one that this gives, by what `begin` makes in it.
+    /// Starts a thread of this name. The thread calls `begin` once, and then the result for each job; a job may return
+    /// a next one.
     pub fn start<W: FnMut(&Node, J) -> Option<J>>(
         node: &Arc<Node>,
         name: &str,
@@ -32,17 +33,17 @@ impl<J: Send + 'static> Worker<J> {
         })
     }
 
-    /// Hands a job to the thread. The engine bounds how many there are.
+    /// Hands a job to the thread. The engine limits their number.
     pub fn hand(&self, job: J) {
         if let Some(jobs) = &self.jobs {
-            // A thread that has panicked has ended the process.
+            // Cannot fail: a panic of the thread ends the process.
             let _ = jobs.send(job);
         }
     }
 }
 
 impl<J> Drop for Worker<J> {
-    /// Not under the node's lock: the thread may be waiting for it.
+    /// Do not drop it under the node's lock: the thread may be waiting for the lock.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

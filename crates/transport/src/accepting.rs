@@ -1,4 +1,4 @@
-//! Peers that call.
+//! Takes the calls of peers.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,8 @@ use crate::poller::Accepted;
 use crate::stream::Stream;
 use crate::{DownReason, Refusal, RefusalCode, RejectReason, socket};
 
-/// Callers that have not finished the handshake; who gives way to a further one, `displaced` says.
+/// Maximum of callers that have not finished the handshake; `displaced` chooses the one that gives way to a further
+/// one.
 const MAX_CALLERS: usize = 64;
 
 impl Mesh {
@@ -33,11 +34,11 @@ impl Mesh {
         }
     }
 
-    /// Registers a connection that a peer has opened. None: out of descriptors, or of memory for epoll; the caller will
-    /// call again.
+    /// Registers a connection that a peer has opened. None: the process lacks descriptors, or memory for epoll; the
+    /// caller will call again.
     pub(crate) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
         let newcomer = self.rank(connection.remote.ip().to_canonical());
-        // In the order of their age: tokens grow.
+        // Oldest first: tokens grow.
         let callers = self
             .connections
             .iter()
@@ -54,7 +55,7 @@ impl Mesh {
         self.add_connection(connection).ok()
     }
 
-    /// A peer has called, and may use TLS.
+    /// Takes a peer that calls and may use TLS.
     pub(crate) fn prove_caller(&mut self, accepted: Accepted) {
         let ip = accepted.remote.ip().to_canonical();
         if !accepted.allowed {

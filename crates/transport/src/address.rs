@@ -1,4 +1,4 @@
-//! `host:port`, as users write it and as peers advertise it.
+//! Addresses `host:port`, as users write them and as peers advertise them.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,8 +18,8 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Reads `host`, `host:port`, `[v6]`, `[v6]:port` or a bare IPv6 address, each with an optional
-    /// `tcp://` or `ssl://` in front. `default_port` stands in where no port is given.
+    /// Reads `host`, `host:port`, `[v6]`, `[v6]:port` or a bare IPv6 address, each with an optional `tcp://` or
+    /// `ssl://` in front. `default_port` is used where the text has no port.
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, TransportError> {
         let bad = |why| TransportError::InvalidAddress {
             text: text.to_owned(),
@@ -63,7 +63,7 @@ impl HostPort {
             return Err(bad("the host is no host name or IP address"));
         }
         let port = match port {
-            // u16::from_str takes a leading '+'.
+            // `u16::from_str` accepts a leading '+'.
             Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => port
                 .parse()
                 .map_err(|_| bad("the port is no number from 0 to 65535"))?,
@@ -76,7 +76,7 @@ impl HostPort {
         })
     }
 
-    /// The socket address, if the host is a literal IP address.
+    /// Returns the socket address, if the host is a literal IP address.
     pub fn literal(&self) -> Option<SocketAddr> {
         self.host
             .parse()
@@ -84,7 +84,7 @@ impl HostPort {
             .map(|ip| SocketAddr::new(ip, self.port))
     }
 
-    /// Whether the host is the "any" address, which can be listened on but not called.
+    /// Returns true if the host is the "any" address, which can be listened on but not called.
     pub fn is_unspecified(&self) -> bool {
         self.literal()
             .is_some_and(|addr| addr.ip().is_unspecified())
@@ -100,7 +100,7 @@ impl From<SocketAddr> for HostPort {
     }
 }
 
-/// The address that the user knows a peer by: the one that was called, or the caller's IP address.
+/// Returns the name by which the user knows a peer: the address that was called, or the caller's IP address.
 pub(crate) fn label(called: Option<&HostPort>, remote: SocketAddr) -> String {
     match called {
         Some(called) => called.to_string(),

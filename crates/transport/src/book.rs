@@ -1,4 +1,5 @@
-//! The addresses to call, and when.
+//! The addresses to call, with the time of the next call to each. In: addresses from the configuration and from peers,
+//! and the results of calls. Out: the calls that are due.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -6,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{HostPort, PeerId};
 
-/// Learnt addresses kept; beyond that the one that failed for longest gives way.
+/// Maximum of learnt addresses; beyond it, the address that has failed for longest gives way.
 const MAX_LEARNT: usize = 256;
-/// A learnt address silent for that long is called at the slow pace.
+/// Time without an answer after which a learnt address is called at the slow pace.
 const SLOW_AFTER_MS: u64 = 60_000;
 
 /// The pauses between calls to one address.
@@ -21,9 +22,9 @@ pub(crate) struct Pace {
 
 /// The addresses of `gcomm://` and those learnt from peers.
 ///
-/// An address is called as long as the peer known to be there is not connected. So an address that a
-/// peer advertised is called once even though the peer has connected by itself: only then does a
-/// later "connection refused" prove the death of that peer and not a wrong address.
+/// An address is called as long as the peer known to be there is not connected. So an address that a peer advertised is
+/// called once even though the peer has connected by itself. After that call, a later "connection refused" proves the
+/// death of that peer, and not a wrong address.
 #[derive(Debug)]
 pub(crate) struct AddressBook {
     targets: BTreeMap<HostPort, Target>,
@@ -33,16 +34,15 @@ pub(crate) struct AddressBook {
 #[derive(Debug)]
 struct Target {
     seed: bool,
-    /// This node's own address: never called again.
+    /// The address is this node's own: never called again.
     oneself: bool,
-    /// Who answered the last call that was answered.
+    /// The peer that answered the last successful call.
     peer: Option<PeerId>,
     next_call_ms: u64,
-    /// The last pause; 0 after success.
+    /// The last pause; 0 after a success.
     pause_ms: u64,
     failing_since_ms: Option<u64>,
-    /// The peer there and this node do not want each other: hearsay of the address is no reason to
-    /// hurry.
+    /// The peer there and this node have refused each other: gossip about the address does not speed up the next call.
     unwanted: bool,
     call: Call,
 }
@@ -51,21 +51,21 @@ struct Target {
 enum Call {
     Idle,
     Resolving,
-    /// A connection is under way; `rest` are the addresses of the name not yet tried, last first.
+    /// A connection is being opened; `rest` are the addresses of the name that were not tried yet, last first.
     Dialing {
         rest: Vec<SocketAddr>,
         all_refused: bool,
-        /// The name stands for several nodes, not for one with an address of each family.
+        /// The name stands for several nodes, not for one node with an address of each family.
         several: bool,
     },
 }
 
-/// What to do after a connection attempt failed.
+/// The step after a failed connection attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterFailure {
     /// Try the next address of the same name.
     Next(SocketAddr),
-    /// Every address of the name refused the connection; the peer reached there before, if any.
+    /// Every address of the name refused the connection. Holds the peer that was reached there before, if any.
     Refused(Option<PeerId>),
     /// Wait.
     Pause,
@@ -79,11 +79,11 @@ impl AddressBook {
         }
     }
 
-    /// Adds an address, or calls a known one without waiting for its pause to end.
+    /// Adds an address, or ends the pause of a known one.
     pub fn add(&mut self, address: HostPort, seed: bool, now_ms: u64) {
         if let Some(target) = self.targets.get_mut(&address) {
             target.seed |= seed;
-            // The length of the pauses stays: a connection that breaks as soon as it stands comes here too.
+            // The length of the pauses stays: a connection that breaks as soon as it is established leads here, too.
             if !target.unwanted {
                 target.next_call_ms = now_ms;
             }
@@ -122,7 +122,7 @@ impl AddressBook {
         }
     }
 
-    /// The addresses to call now.
+    /// Returns the addresses to call now.
     pub fn due(&self, now_ms: u64, linked: impl Fn(&PeerId) -> bool) -> Vec<HostPort> {
         let due = self
             .targets
@@ -131,7 +131,7 @@ impl AddressBook {
         due.map(|(address, _)| address.clone()).collect()
     }
 
-    /// When [`AddressBook::due`] has something next.
+    /// Returns the time of the next call that [`AddressBook::due`] will name.
     pub fn next_call_ms(&self, linked: impl Fn(&PeerId) -> bool) -> Option<u64> {
         self.targets
             .values()
@@ -140,7 +140,7 @@ impl AddressBook {
             .min()
     }
 
-    /// A call begins: the name is being looked up.
+    /// Notes that a call begins: the resolver looks up the name.
     pub fn resolving(&mut self, address: &HostPort) {
         self.set_call(address, Call::Resolving);
         if let Some(target) = self.targets.get_mut(address) {
@@ -148,7 +148,8 @@ impl AddressBook {
         }
     }
 
-    /// The name was looked up: the first address to try, if there is any. `None` too if nobody asked.
+    /// Takes the result of a look-up. Returns the first address to try; `None` if there is none, or if no call was
+    /// looking up the name.
     pub fn resolved(
         &mut self,
         address: &HostPort,
@@ -170,7 +171,7 @@ impl AddressBook {
         Some(first)
     }
 
-    /// No connection came about.
+    /// Notes that a connection attempt failed.
     pub fn connect_failed(
         &mut self,
         address: &HostPort,
@@ -198,7 +199,7 @@ impl AddressBook {
         AfterFailure::Pause
     }
 
-    /// A call led to nothing: pause, longer each time.
+    /// Notes that a call failed: the next pause is longer.
     pub fn failed(&mut self, address: &HostPort, now_ms: u64) {
         let pace = self.pace;
         if let Some(target) = self.targets.get_mut(address) {
@@ -206,7 +207,7 @@ impl AddressBook {
         }
     }
 
-    /// The peer there does not want this node: no hurry.
+    /// Notes that the peer there refuses this node: the address is called at the slow pace.
     pub fn slow_down(&mut self, address: &HostPort, now_ms: u64) {
         let pace = self.pace;
         if let Some(target) = self.targets.get_mut(address) {
@@ -217,7 +218,7 @@ impl AddressBook {
         }
     }
 
-    /// A called peer has said who it is.
+    /// Notes the identity of a peer that answered a call.
     pub fn answered(&mut self, address: &HostPort, peer: PeerId) {
         if let Some(target) = self.targets.get_mut(address) {
             target.peer = Some(peer);
@@ -225,12 +226,12 @@ impl AddressBook {
         }
     }
 
-    /// A call has become the connection to the peer.
+    /// Notes that a call has become the connection to the peer.
     pub fn established(&mut self, address: &HostPort) {
         self.set_call(address, Call::Idle);
     }
 
-    /// Somebody answered, and it led to nothing: the next address of the same name, if there is one.
+    /// Notes that a peer answered in vain. Returns the next address of the same name, if there is one.
     pub fn next_address(&mut self, address: &HostPort) -> Option<SocketAddr> {
         match &mut self.targets.get_mut(address)?.call {
             Call::Dialing {
@@ -243,7 +244,7 @@ impl AddressBook {
         }
     }
 
-    /// It was this node that answered. Of a name that stands for several nodes it is one: the next one to call.
+    /// Notes that this node itself answered. If the name stands for several nodes, returns its next address.
     pub fn is_oneself(&mut self, address: &HostPort, now_ms: u64) -> Option<SocketAddr> {
         let target = self.targets.get_mut(address)?;
         if !matches!(target.call, Call::Dialing { several: true, .. }) {
@@ -257,7 +258,7 @@ impl AddressBook {
         next
     }
 
-    /// The connection to a peer is gone: its addresses are called at once if it had lasted.
+    /// Notes that the connection to a peer is gone. Its addresses are called at once if the connection had lasted.
     pub fn lost(&mut self, peer: PeerId, lasted: bool, now_ms: u64) {
         let pace = self.pace;
         for target in self
@@ -273,25 +274,26 @@ impl AddressBook {
         }
     }
 
-    /// The addresses of the configuration, and who has answered there: a peer, or this node itself.
+    /// Returns the addresses of the configuration, each with the peer that has answered there, and whether this node
+    /// itself has.
     pub fn seeds(&self) -> impl Iterator<Item = (&HostPort, Option<PeerId>, bool)> {
         let seeds = self.targets.iter().filter(|(_, target)| target.seed);
         seeds.map(|(address, target)| (address, target.peer, target.oneself))
     }
 
-    /// Whether an address to call, as written, is of this host.
+    /// Returns true if an address in the book is literally this IP address.
     pub fn has_ip(&self, ip: IpAddr) -> bool {
         let mut literals = self.targets.keys().filter_map(HostPort::literal);
         literals.any(|literal| literal.ip().to_canonical() == ip)
     }
 
-    /// The addresses where a peer has answered.
+    /// Returns the addresses at which a peer has answered.
     pub fn addresses_of(&self, peer: PeerId) -> Vec<HostPort> {
         let known = self.targets.iter().filter(|(_, t)| t.peer == Some(peer));
         known.map(|(address, _)| address.clone()).collect()
     }
 
-    /// Every pause ends now.
+    /// Ends every pause.
     pub fn call_all(&mut self, now_ms: u64) {
         self.targets
             .values_mut()

@@ -2,7 +2,7 @@
 
 use crate::FrameError;
 
-/// Reads fields from a payload; every read checks what is left.
+/// Reads fields from a payload; every read checks the remaining length.
 pub(crate) struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    /// A u16 length, at most `limit`, and as many bytes.
+    /// Reads a u16 length, at most `limit`, and as many bytes.
     pub fn bytes(&mut self, limit: usize) -> Result<&'a [u8], FrameError> {
         let len = usize::from(self.u16()?);
         if len > limit {
@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
         self.take(len)
     }
 
-    /// As [`Fields::bytes`], in UTF-8.
+    /// As [`Fields::bytes`], but UTF-8.
     pub fn text(&mut self, limit: usize) -> Result<String, FrameError> {
         let text = std::str::from_utf8(self.bytes(limit)?);
         Ok(text
@@ -51,14 +51,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes a u16 length and the bytes; what exceeds `limit` (at most u16::MAX) is cut off.
+/// Writes a u16 length and the bytes; cuts bytes off beyond `limit` (at most u16::MAX).
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     let bytes = &bytes[..bytes.len().min(limit)];
     out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
-/// As [`put_bytes`], cut at a character's border.
+/// As [`put_bytes`], but cuts at a character's border.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str, limit: usize) {
     let mut end = text.len().min(limit);
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! What a mesh is told at its start.
+//! The inputs of a mesh at its start: the identity that it shows to peers, and its settings.
 
 use crate::handshake::{MAX_EXTRA_BYTES, MAX_NAME_BYTES};
 use crate::{HostPort, IdentityKey, PeerId, Security, TransportError};
@@ -7,16 +7,16 @@ use crate::{HostPort, IdentityKey, PeerId, Security, TransportError};
 /// Called in the reactor thread, without the core's lock; it may block.
 pub type AllowAddress = Box<dyn FnMut(&str) -> bool + Send>;
 
-/// Who this process is, as told to every peer in the handshake.
+/// The identity of this process, as its hello tells every peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The id of the data directory (rule 14).
     pub replica: [u8; 16],
     /// The id of this connect(): the address of frames.
     pub incarnation: PeerId,
-    /// Node name, at most 255 bytes (as the next two).
+    /// Node name, at most 255 bytes (as the next two fields).
     pub name: String,
-    /// Cluster name; peers with another are refused.
+    /// Cluster name; peers with another one are refused.
     pub group_name: String,
     /// Where peers reach this node: `host:port`. Port 0 stands for the port that was bound; an
     /// unspecified host (`0.0.0.0`, `::`) for the address that the peer sees.
@@ -25,12 +25,12 @@ pub struct Identity {
     pub history: [u8; 16],
     /// `gmcast.segment`.
     pub segment: u8,
-    /// Anything that the upper layer wants to tell a new peer; at most 4 KiB.
+    /// Bytes of the upper layer for a new peer; at most 4 KiB.
     pub extra: Vec<u8>,
 }
 
 impl Identity {
-    /// Checks the lengths against what the handshake carries.
+    /// Checks the lengths against the limits of the handshake.
     pub(crate) fn check(&self) -> Result<(), TransportError> {
         let fields = [
             ("the node name", self.name.len(), MAX_NAME_BYTES),
@@ -49,41 +49,41 @@ impl Identity {
     }
 }
 
-/// How a mesh behaves. [`MeshConfig::new`] has the defaults.
+/// The settings of a mesh. [`MeshConfig::new`] has the defaults.
 pub struct MeshConfig {
-    /// Address to listen on. A name is resolved (blocking) at the start; port 0 takes a free one.
+    /// Address to listen on. A name is resolved (blocking) at the start; port 0 takes a free port.
     pub listen: HostPort,
-    /// The addresses of `gcomm://`. The own one among them, and such as do not answer, do no harm.
+    /// The addresses of `gcomm://`. The node's own address may be among them, and addresses that do not answer.
     pub seeds: Vec<HostPort>,
-    /// Lowest and highest protocol version spoken; the highest common one is chosen per peer.
+    /// Lowest and highest protocol version that this node speaks; the highest common version is chosen per peer.
     pub versions: (u16, u16),
-    /// What may wait for one peer, in bytes, before [`crate::SendOutcome::Overflow`]. One frame may
-    /// exceed it, alone.
+    /// Maximum of bytes that wait for one peer, before [`crate::SendOutcome::Overflow`]. A single frame may exceed it,
+    /// if it waits alone.
     pub queue_limit_bytes: usize,
-    /// The longest frame sent or taken, in bytes of payload.
+    /// Maximum payload of a frame in bytes, sent or received.
     pub max_frame_bytes: u32,
     /// First pause before an address is called again; doubled up to `retry_max_ms`.
     pub retry_min_ms: u64,
     /// Longest pause between calls to an address.
     pub retry_max_ms: u64,
-    /// Longest pause for learnt addresses silent for a minute, and for peers that refused this node.
+    /// Longest pause for learnt addresses without an answer for a minute, and for peers that refused this node.
     pub retry_slow_ms: u64,
-    /// Time for connecting and shaking hands together.
+    /// Time limit for connecting and handshake together.
     pub handshake_timeout_ms: u64,
-    /// TCP_USER_TIMEOUT: a connection on which sent bytes stay unacknowledged that long is dropped and
-    /// dialed anew, since TCP itself would probe a healed link too rarely. 0: the system's default.
+    /// TCP_USER_TIMEOUT: the kernel drops a connection on which sent bytes stay unacknowledged for so long, and the
+    /// mesh dials anew, since TCP itself would probe a healed link too rarely. 0: the system's default.
     pub user_timeout_ms: u32,
-    /// Who may connect; `None`: everybody.
+    /// Decides which addresses may connect; `None`: all.
     pub allow: Option<AllowAddress>,
-    /// Whether connections are encrypted.
+    /// The protection of connections.
     pub security: Security,
-    /// The key of this data directory, which proves [`Identity::replica`]. Without one, peers refuse this node on encrypted
-    /// connections.
+    /// The key of this data directory, which proves [`Identity::replica`]. On encrypted connections, peers refuse a
+    /// node without one.
     pub key: Option<IdentityKey>,
 }
 
 impl MeshConfig {
-    /// The defaults, listening on `listen`.
+    /// Returns the defaults, listening on `listen`.
     pub fn new(listen: HostPort, seeds: Vec<HostPort>) -> Self {
         Self {
             listen,

@@ -12,20 +12,20 @@ use crate::queue::SendQueue;
 use crate::stream::Stream;
 use crate::{HostPort, PeerInfo};
 
-/// How far a connection has come. See `docs/wire-transport.md` for the handshake.
+/// The progress of a connection. See `docs/wire-transport.md` for the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Called; TCP is connecting.
+    /// This node has called; TCP is connecting.
     Connecting,
     /// Waiting for the peer's hello.
     AwaitHello,
-    /// This node decides, and waits to hear whether the peer has another connection.
+    /// This node chooses among the connections to the peer, and waits to hear whether the peer has another one.
     Deciding,
-    /// The peer decides.
+    /// The peer chooses.
     AwaitUp,
     /// The connection to the peer.
     Up,
-    /// Refused by this node: waiting for the peer to read the refusal and close.
+    /// Refused by this node: it waits for the peer to read the refusal and close.
     Closing,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub stream: Stream,
-    /// The address that was called; `None` if the peer called, or a call that failed is being closed.
+    /// The address that was called; `None` if the peer called, or if a failed call is being closed.
     pub target: Option<HostPort>,
     pub remote: SocketAddr,
     pub state: State,
@@ -41,11 +41,11 @@ pub(crate) struct Connection {
     pub peer: Option<PeerInfo>,
     pub decoder: FrameDecoder,
     pub queue: SendQueue,
-    /// The stream is full; the poller will tell when it takes more.
+    /// The stream is full; the poller reports when it takes more.
     pub write_blocked: bool,
-    /// Listed for the next flush.
+    /// The connection is listed for the next flush.
     pub dirty: bool,
-    /// When this state must have been left.
+    /// The time by which the connection must leave this state.
     pub deadline_ms: Option<u64>,
     pub up_since_ms: u64,
     preamble_sent: bool,
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Of a stream that a handshake has brought. Under TLS the preambles have been exchanged.
+    /// Returns the connection of a stream that comes from a handshake. Under TLS the preambles have been exchanged.
     pub fn proven(
         stream: Stream,
         remote: SocketAddr,
@@ -94,17 +94,17 @@ impl Connection {
         connection
     }
 
-    /// The address that the user knows it by.
+    /// Returns the name by which the user knows the peer.
     pub fn label(&self) -> String {
         label(self.target.as_ref(), self.remote)
     }
 
-    /// True if this side was called, and has not heard a byte.
+    /// Returns true if the peer called, and has not sent a byte.
     pub fn is_silent_caller(&self) -> bool {
         self.target.is_none() && self.decoder.is_untouched()
     }
 
-    /// Queues a frame of the mesh's own, behind the preamble if it is the first.
+    /// Queues a control frame of the mesh, behind the preamble if it is the first.
     pub fn send_control(&mut self, kind: FrameKind, payload: &[u8]) {
         if !self.preamble_sent {
             self.queue.push_raw(Bytes::from_static(&PREAMBLE));
@@ -113,8 +113,8 @@ impl Connection {
         self.queue.push_unbounded(Frame::control(kind, payload));
     }
 
-    /// Writes what is queued, as far as the stream takes it. At most `limit_bytes` are encrypted; false if more waits
-    /// than that.
+    /// Writes queued bytes, as far as the stream takes them. Encrypts at most `limit_bytes`; returns false if more
+    /// bytes wait for encryption.
     pub fn write(&mut self, limit_bytes: usize) -> io::Result<bool> {
         if self.write_blocked || self.state == State::Connecting {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! Calling peers, and giving up.
+//! Calls peers, and gives up calls that fail or take too long.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::stream::Stream;
 use crate::{DownReason, HostPort, MeshEvent, RejectReason, socket};
 
 impl Mesh {
-    /// Calls every address whose time has come.
+    /// Calls every address whose call is due.
     pub(crate) fn call_due(&mut self) {
         for address in self
             .book
@@ -26,7 +26,7 @@ impl Mesh {
         }
     }
 
-    /// Goes on with the names that have been looked up.
+    /// Continues the calls whose names have been looked up.
     pub(crate) fn take_answers(&mut self) {
         while let Some((address, found)) = self.resolver.as_ref().and_then(Resolver::next_answer) {
             self.resolved(address, found);
@@ -35,7 +35,7 @@ impl Mesh {
 
     fn ask_resolver(&mut self, address: &HostPort) -> bool {
         if self.resolver.is_none() {
-            // No thread to be had: tried again with the next call.
+            // The thread cannot be started: the next call tries again.
             self.resolver = Resolver::start(self.waker.clone()).ok();
         }
         self.resolver
@@ -46,12 +46,12 @@ impl Mesh {
     fn resolved(&mut self, address: HostPort, found: Vec<SocketAddr>) {
         match self.book.resolved(&address, found) {
             Some(first) => self.dial(address, first),
-            // Names that do not exist, or not yet, are no error.
+            // A name that does not exist, or not yet, is no error.
             None => self.book.failed(&address, self.now_ms),
         }
     }
 
-    /// A call has led to nothing: on with the next address of the name, or else a pause.
+    /// Continues a failed call with the next address of the name, or else pauses.
     pub(crate) fn try_next(&mut self, address: HostPort) {
         match self.book.next_address(&address) {
             Some(next) => self.dial(address, next),
@@ -83,7 +83,7 @@ impl Mesh {
         }
     }
 
-    /// The next address to try, if any.
+    /// Notes a failed attempt. Returns the next address to try, if any.
     pub(crate) fn dial_failed(
         &mut self,
         address: &HostPort,
@@ -102,7 +102,7 @@ impl Mesh {
         None
     }
 
-    /// TCP has something to tell of a call; true if it is connected.
+    /// Finishes a connect after an event of the socket. Returns true if TCP is connected.
     pub(crate) fn finish_connect(&mut self, token: usize) -> bool {
         let Some(connection) = self.connections.get_mut(&token) else {
             return false;
@@ -173,8 +173,8 @@ impl Mesh {
         }
     }
 
-    /// The other side has closed the connection. Galera nodes, which wait for a word, give up at about the same time as
-    /// this node does.
+    /// Handles a connection that the other side has closed. A Galera node, which waits for a first message, gives up at
+    /// about the same time as this node.
     pub(crate) fn hung_up(&mut self, token: usize) {
         let limit_ms = self.handshake_timeout_ms;
         if let Some(connection) = self.connections.get(&token) {

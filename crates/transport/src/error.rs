@@ -1,16 +1,16 @@
-//! What can go wrong when a mesh is set up. What goes wrong later is told as events.
+//! The errors of setting up a mesh. Later errors are reported as events.
 
 use std::io;
 
-/// Why a mesh could not be set up: one line that says what, where, and what to do.
+/// The reason why a mesh could not be set up: one line with the problem, the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// An address that cannot be read.
+    /// An invalid address.
     #[error("invalid address {text:?}: {why}; write host:port, or [v6]:port")]
     InvalidAddress {
         /// The address as given.
         text: String,
-        /// What is wrong with it.
+        /// The fault in the address.
         why: &'static str,
     },
     /// The host name to listen on has no address.
@@ -20,10 +20,10 @@ pub enum TransportError {
     Resolve {
         /// `host:port` as configured.
         address: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// Another process listens there.
+    /// Another process listens on the port.
     #[error(
         "cannot listen on {address}: the port is in use; stop the process that holds it (see: ss -ltnp) \
          or set another base_port or gmcast.listen_addr"
@@ -37,16 +37,16 @@ pub enum TransportError {
     Listen {
         /// The address.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No poller (epoll) could be had.
+    /// The system gave no poller (epoll).
     #[error("cannot set up the network poller: {0}; check the limit of open files")]
     Poll(#[from] io::Error),
-    /// A field of the identity exceeds what the handshake carries.
+    /// A field of the identity exceeds the limit of the handshake.
     #[error("{field} has {len} bytes, at most {limit} are possible")]
     IdentityTooLong {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
         /// Its length in bytes.
         len: usize,

@@ -1,4 +1,4 @@
-//! What the mesh tells the layer above.
+//! The events of the mesh for the layer above.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use crate::FrameError;
 /// A peer process: its incarnation.
 pub type PeerId = [u8; 16];
 
-/// A peer, as it presented itself in the handshake.
+/// A peer, as its hello describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerInfo {
     /// The id of its data directory.
@@ -21,75 +21,74 @@ pub struct PeerInfo {
     pub incarnation: PeerId,
     /// Its node name.
     pub name: String,
-    /// Where it is reached, `host:port`.
+    /// The address at which others reach it, `host:port`.
     pub listen_addr: String,
     /// `gmcast.segment`.
     pub segment: u8,
     /// Its cluster uuid at the time of the handshake; all zero if unknown.
     pub history: [u8; 16],
-    /// What its upper layer had to say at the time of the handshake.
+    /// The bytes of its upper layer at the time of the handshake.
     pub extra: Vec<u8>,
     /// The address that it connects from.
     pub remote_ip: IpAddr,
-    /// The protocol version to speak with it.
+    /// The protocol version of the connection.
     pub version: u16,
-    /// How the connection is protected, for a line of a log: the cipher, and the peer's certificate.
+    /// The protection of the connection, for a line of a log: the cipher, and the peer's certificate.
     pub protection: String,
-    /// The key of its data directory, as it has proven; none on plain TCP.
+    /// The proven key of its data directory; none on plain TCP.
     pub key: Option<PublicKey>,
 }
 
-/// What the mesh tells the layer above. All events about a peer come between its `PeerUp` and its
-/// `PeerDown`.
+/// An event of the mesh for the layer above. All events about a peer come between its `PeerUp` and its `PeerDown`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MeshEvent {
-    /// A connection to a peer stands. Frames lost with an earlier one are not sent again.
+    /// A connection to a peer is established. Frames that were lost with an earlier connection are not sent again.
     PeerUp {
         /// The peer.
         info: PeerInfo,
-        /// The incarnation of another peer, connected right now, with the same replica id: a process
-        /// that died unnoticed, or a copied data directory (rule 14). The upper layer decides.
+        /// The incarnation of another connected peer with the same replica id: a process whose death was not noticed,
+        /// or a copied data directory (rule 14). The upper layer decides.
         same_replica: Option<PeerId>,
     },
-    /// The connection to a peer is gone. The mesh calls it again by itself.
+    /// The connection to a peer is gone. The mesh calls the peer again by itself.
     PeerDown {
         /// The peer.
         incarnation: PeerId,
-        /// Why.
+        /// The cause.
         reason: DownReason,
     },
     /// A frame arrived: head and body in one piece.
     Frame {
         /// The sender.
         from: PeerId,
-        /// What it sent. May share its allocation with frames that arrived together.
+        /// Its bytes. They may share an allocation with frames that arrived together.
         bytes: Bytes,
     },
-    /// Nobody listens at an address; told upon every attempt.
+    /// No process listens at an address; reported at every attempt.
     Refused {
         /// `host:port` as listed or advertised.
         address: String,
-        /// The peer that this node itself had reached there before: its process is dead (rule 10).
+        /// The peer that this node itself had reached at the address before: its process is dead (rule 10).
         incarnation: Option<PeerId>,
     },
-    /// The queue of a peer that had overflowed is empty: it takes frames again, and what was dropped in
-    /// between has to be made up from the log.
+    /// The queue of a peer that had overflowed is empty. The peer takes frames again, and needs the dropped ones from
+    /// the log.
     Drained {
         /// The peer.
         incarnation: PeerId,
     },
-    /// A peer was turned away, or turned this node away. At most once a minute per address and reason.
+    /// This node refused a peer, or a peer refused this node. At most once a minute per address and reason.
     Rejected {
         /// `host:port` that was called, or the IP address of a caller.
         address: String,
-        /// The kind of trouble.
+        /// The kind of the reason.
         reason: RejectReason,
-        /// The line to log: what, where, what to do.
+        /// The line to log: problem, place, remedy.
         text: String,
     },
 }
 
-/// Why a connection to a peer ended.
+/// The reason why a connection to a peer ended.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DownReason {
     /// The peer closed it, or its process ended.
@@ -98,16 +97,16 @@ pub enum DownReason {
     /// The system reported an error.
     #[error("connection lost: {0}")]
     Io(String),
-    /// The peer sent what is no valid frame.
+    /// The peer sent an invalid frame.
     #[error("invalid data from the peer, connection dropped: {0}")]
     Invalid(FrameError),
-    /// The peer opened a new connection, having lost this one.
+    /// The peer opened a new connection, because it had lost this one.
     #[error("replaced by a newer connection")]
     Replaced,
     /// This node was isolated (`gmcast.isolate`).
     #[error("this node was isolated")]
     Isolated,
-    /// The layer above asked for it.
+    /// The layer above requested it.
     #[error("disconnected by this node")]
     Local,
     /// The peer's upper layer refused this node; a [`MeshEvent::Rejected`] has the text.
@@ -126,21 +125,21 @@ pub enum RejectReason {
     GroupName,
     /// The data of another cluster.
     History,
-    /// The address is not in the allowlist.
+    /// The peer's address is not in this node's allowlist.
     NotAllowed,
-    /// The peer's allow-list lacks this node.
+    /// This node's address is not in the peer's allowlist.
     NotAllowedByPeer,
     /// Damaged or malformed handshake.
     Malformed,
-    /// Connected, but no handshake in time.
+    /// The peer connected, but did not finish the handshake in time.
     Timeout,
-    /// The upper layer (here or there) refused.
+    /// The upper layer (of either side) refused.
     Application,
-    /// Only one of the two encrypts, one does not trust the other's certificate, or they have different secrets.
+    /// Only one of the two nodes encrypts, one does not trust the other's certificate, or their secrets differ.
     Tls,
-    /// A peer that is connected without TLS calls with it, too.
+    /// A peer that is connected without TLS also calls with TLS.
     TlsInVain,
-    /// One of the two is not who it says it is.
+    /// One of the two nodes has not proven its identity.
     Identity,
     /// The connection broke during the TLS handshake.
     Broken,
@@ -148,13 +147,13 @@ pub enum RejectReason {
     AcceptFailed,
 }
 
-/// What became of a frame.
+/// The result of sending a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// It waits for the next [`crate::Mesh::flush`].
+    /// The frame waits for the next [`crate::Mesh::flush`].
     Queued,
-    /// The peer's queue is full: dropped, as will be all frames until [`MeshEvent::Drained`].
+    /// The peer's queue is full: this frame and all later ones are dropped until [`MeshEvent::Drained`].
     Overflow,
     /// No such peer is connected.
     NotConnected,

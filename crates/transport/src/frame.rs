@@ -1,25 +1,26 @@
-//! Framing: `u32 length, u32 crc32c, u8 kind, payload`, after a preamble of 8 bytes.
+//! Framing: `u32 length, u32 crc32c, u8 kind, payload`, after a preamble of 8 bytes. [`Frame`] encodes;
+//! [`FrameDecoder`] cuts received bytes into frames, and allocates no more than has arrived.
 
 use bytes::{Buf, Bytes, BytesMut};
 use crc32c::{crc32c, crc32c_append};
 
-/// What each side sends first: the magic and the version of the framing.
+/// The first bytes of each side: the magic and the version of the framing.
 pub const PREAMBLE: [u8; 8] = *b"TRIREME\x01";
 
 /// Length of a frame's header.
 pub const HEADER_BYTES: usize = 9;
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// Who the sender is: [`crate::Hello`].
+    /// The identity of the sender: [`crate::Hello`].
     Hello = 1,
-    /// One byte: whether the sender has a connection with the receiver already.
+    /// One byte: whether the sender already has a connection with the receiver.
     State = 2,
-    /// The connection stands. Empty.
+    /// The connection is established. Empty.
     Up = 3,
-    /// The sender will not have the connection: [`crate::Refusal`].
+    /// The sender refuses the connection: [`crate::Refusal`].
     Refuse = 4,
     /// Addresses of members: [`crate::Gossip`].
     Gossip = 5,
@@ -41,7 +42,7 @@ impl FrameKind {
     }
 }
 
-/// Why received bytes are no valid frames.
+/// The reason why received bytes are no valid frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The first bytes are not the preamble.
@@ -50,7 +51,7 @@ pub enum FrameError {
     /// A preamble of another framing.
     #[error("framing version {0}, only 1 is known here")]
     FramingVersion(u8),
-    /// A frame longer than allowed, received or to be sent.
+    /// A frame above the limit, received or to be sent.
     #[error("a frame of {len} bytes, at most {max} are allowed")]
     TooLong {
         /// Payload length in bytes.
@@ -64,13 +65,13 @@ pub enum FrameError {
         /// Payload length in bytes.
         len: u32,
     },
-    /// A kind of frame that is not known.
+    /// An unknown kind of frame.
     #[error("unknown kind of frame {0}")]
     UnknownKind(u8),
     /// A known frame at the wrong time.
     #[error("unexpected frame of kind {0:?}")]
     Unexpected(FrameKind),
-    /// A payload that cannot be read.
+    /// A malformed payload.
     #[error("malformed message: {0}")]
     Malformed(&'static str),
 }
@@ -85,13 +86,13 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A frame of the upper layer: `head` is copied, `body` (the payload, if any) is not. The receiver
-    /// gets both in one piece. Fails if together they exceed 4 GiB.
+    /// Returns a frame of the upper layer: `head` is copied, `body` (the payload, if any) is not. The receiver gets
+    /// both in one piece. Fails if together they exceed 4 GiB.
     pub fn new(head: &[u8], body: Option<Bytes>) -> Result<Self, FrameError> {
         Self::of_kind(FrameKind::Data, head, body.unwrap_or_default())
     }
 
-    /// A frame of the mesh's own; the payloads of these have small limits.
+    /// Returns a control frame of the mesh; their payloads have small limits.
     pub(crate) fn control(kind: FrameKind, payload: &[u8]) -> Self {
         debug_assert!(payload.len() < 1 << 20);
         let head = encode(kind, payload.len() as u32, payload, &[]);
@@ -110,18 +111,18 @@ impl Frame {
         })
     }
 
-    /// Bytes on the wire.
+    /// Returns the number of bytes on the wire.
     pub fn wire_bytes(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
-    /// Bytes of payload, head and body.
+    /// Returns the number of bytes of payload, head and body.
     pub fn payload_bytes(&self) -> usize {
         self.wire_bytes() - HEADER_BYTES
     }
 }
 
-/// Header and head in one buffer.
+/// Returns header and head in one buffer.
 fn encode(kind: FrameKind, len: u32, head: &[u8], body: &[u8]) -> Bytes {
     let mut wire = BytesMut::with_capacity(HEADER_BYTES + head.len());
     wire.extend_from_slice(&len.to_le_bytes());
@@ -133,13 +134,12 @@ fn encode(kind: FrameKind, len: u32, head: &[u8], body: &[u8]) -> Bytes {
     wire.freeze()
 }
 
-/// The checksum covers the length, the kind and the payload.
+/// Returns the checksum, which covers the length, the kind and the payload.
 fn checksum(len: &[u8], kind_and_payload: &[u8]) -> u32 {
     crc32c_append(crc32c(len), kind_and_payload)
 }
 
-/// Cuts a stream of bytes into frames. Holds no more than what arrived: a length alone allocates
-/// nothing.
+/// Cuts a stream of bytes into frames. Holds no more than has arrived: a length alone allocates nothing.
 #[derive(Debug)]
 pub struct FrameDecoder {
     buffer: BytesMut,
@@ -148,7 +148,7 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// For a fresh connection: the preamble is expected first.
+    /// Returns the decoder of a fresh connection: the preamble comes first.
     pub fn new(max_frame_bytes: u32) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -157,7 +157,7 @@ impl FrameDecoder {
         }
     }
 
-    /// For a connection on which the preamble has come in already.
+    /// Returns the decoder of a connection whose preamble has come in already.
     pub(crate) fn greeted(max_frame_bytes: u32) -> Self {
         Self {
             greeted: true,
@@ -165,7 +165,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Changes the limit, for frames not yet taken out.
+    /// Changes the limit, for frames that were not taken out yet.
     pub fn set_max_frame_bytes(&mut self, max_frame_bytes: u32) {
         self.max_frame_bytes = max_frame_bytes;
     }
@@ -175,13 +175,13 @@ impl FrameDecoder {
         self.buffer.extend_from_slice(received);
     }
 
-    /// Whether anything at all has arrived.
+    /// Returns true if no byte has arrived.
     pub fn is_untouched(&self) -> bool {
         !self.greeted && self.buffer.is_empty()
     }
 
-    /// The next whole frame's kind and payload; the payload is not copied. After an error the stream
-    /// has to be given up.
+    /// Returns the next whole frame's kind and payload; the payload is not copied. After an error the caller must give
+    /// up the stream.
     pub fn next_frame(&mut self) -> Result<Option<(FrameKind, Bytes)>, FrameError> {
         if !self.greeted && !self.take_preamble()? {
             return Ok(None);
@@ -213,7 +213,7 @@ impl FrameDecoder {
         Ok(Some((kind, frame)))
     }
 
-    /// Checks as many bytes as are there, so that a foreign peer is recognised by its first byte.
+    /// Checks the bytes that are there, so that the first byte is enough to recognise a foreign peer.
     fn take_preamble(&mut self) -> Result<bool, FrameError> {
         let seen = &self.buffer[..self.buffer.len().min(PREAMBLE.len())];
         let magic = PREAMBLE.len() - 1;

@@ -10,7 +10,7 @@ use crate::{Identity, Proof};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/golden/wire.txt");
 
-/// Every kind; a new one does not compile before it is here.
+/// Returns every kind of frame; the match makes a missing new kind a compile error.
 fn kinds() -> Vec<FrameKind> {
     let mut kinds = vec![FrameKind::Hello];
     while let Some(next) = match kinds.last() {
@@ -26,7 +26,7 @@ fn kinds() -> Vec<FrameKind> {
     kinds
 }
 
-/// Likewise.
+/// Returns every refusal code, in the same way.
 fn codes() -> Vec<RefusalCode> {
     let mut codes = vec![RefusalCode::GroupName];
     while let Some(next) = match codes.last() {
@@ -63,7 +63,7 @@ fn hello(proof: Option<Proof>) -> Hello {
     }
 }
 
-/// Payloads of all messages of one kind, with the names of their lines.
+/// Returns the payloads of all messages of one kind, with the names of their lines.
 fn payloads(kind: FrameKind) -> Vec<(String, Vec<u8>)> {
     let named = |name: &str, payload: Vec<u8>| (name.to_owned(), payload);
     match kind {
@@ -115,7 +115,7 @@ fn wire(kind: FrameKind, payload: &[u8]) -> Vec<u8> {
     [&frame.head[..], &frame.body[..]].concat()
 }
 
-/// What a line holds is read as what it was made of.
+/// Checks that the bytes of a line decode to the kind and payload that they were made from.
 fn is_read(kind: FrameKind, payload: &[u8], bytes: &[u8]) {
     let mut decoder = FrameDecoder::new(8192);
     decoder.push(&PREAMBLE);
@@ -152,7 +152,7 @@ fn golden_wire() {
             text += &format!("{name}: {}\n", hex(&bytes));
         }
     }
-    // To a caller without TLS that is not wanted.
+    // Sent to a caller without TLS where this node requires it.
     text += &format!("alert: {}\n", hex(&crate::handshake::ALERT));
     if std::env::var("TRIREME_GOLDEN").is_ok_and(|mode| mode == "write") {
         std::fs::write(FILE, &text).unwrap();

@@ -1,4 +1,4 @@
-//! The messages of the mesh's own: hello, refusal, gossip; and the judgement of a hello.
+//! The control messages of the mesh: hello, refusal, gossip. Also the judgement of a peer's hello.
 
 use std::net::IpAddr;
 
@@ -10,29 +10,29 @@ use crate::{FrameError, Identity, PeerId, PeerInfo, Proof, PublicKey, RejectReas
 pub(crate) const MAX_NAME_BYTES: usize = 255;
 /// Limit of [`Identity::extra`], in bytes.
 pub(crate) const MAX_EXTRA_BYTES: usize = 4096;
-/// A key and a signature.
+/// Length of a key and a signature.
 const PROOF_BYTES: usize = 32 + 64;
-/// Limit of any frame before the connection stands.
+/// Limit of any frame before the connection is established.
 pub(crate) const MAX_HANDSHAKE_BYTES: u32 = 8192;
 /// Limit of the text of a refusal, in bytes.
 const MAX_TEXT_BYTES: usize = 1024;
 /// Limit of the addresses in one gossip.
 const MAX_GOSSIP: usize = 1024;
 
-/// The first frame of either side. Later versions may append fields; what follows the known ones is
-/// ignored.
+/// The first frame of either side. Later versions may append fields; a decoder ignores bytes after the fields that it
+/// knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Lowest and highest protocol version spoken.
+    /// Lowest and highest protocol version that the sender speaks.
     pub versions: (u16, u16),
-    /// Who speaks.
+    /// The sender's identity.
     pub identity: Identity,
-    /// That it is so; on an encrypted connection.
+    /// The proof of the identity; only on an encrypted connection.
     pub proof: Option<Proof>,
 }
 
 impl Hello {
-    /// The payload of the frame.
+    /// Returns the payload of the frame.
     pub fn encode(&self) -> Vec<u8> {
         let Identity {
             replica,
@@ -89,8 +89,8 @@ impl Hello {
         })
     }
 
-    /// Whether a connection may come about between two processes; if so, the version to speak. Gives
-    /// the same verdict on either side.
+    /// Judges whether two processes may connect. Returns the version to speak, or the reason against it. Both sides
+    /// come to the same verdict.
     pub(crate) fn judge(&self, peer: &Hello) -> Result<u16, Verdict> {
         let (own, other) = (&self.identity, &peer.identity);
         let refuse = |code, text: String| {
@@ -160,7 +160,7 @@ impl Hello {
         Ok(version)
     }
 
-    /// The peer behind a hello that was judged well. `listen_addr` is its address as others can use it.
+    /// Returns the peer of a hello that was accepted. `listen_addr` is its address as others can use it.
     pub(crate) fn into_peer(
         self,
         version: u16,
@@ -194,17 +194,17 @@ impl Hello {
     }
 }
 
-/// A hello that is not taken.
+/// The refusal of a hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub code: RefusalCode,
     /// For the own log.
     pub text: String,
-    /// For a peer that has proven nothing: it tells of this node neither the cluster's name nor its history.
+    /// The text for a peer that has proven nothing: it reveals neither the cluster's name nor its history.
     pub discreet: String,
 }
 
-/// A key and a signature; nothing where there is none.
+/// Reads a key and a signature; `None` if there are no bytes.
 fn read_proof(bytes: &[u8]) -> Result<Option<Proof>, FrameError> {
     let mut fields = Fields(bytes);
     if fields.is_empty() {
@@ -216,7 +216,7 @@ fn read_proof(bytes: &[u8]) -> Result<Option<Proof>, FrameError> {
     }))
 }
 
-/// Why a connection is refused.
+/// The reason for which a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RefusalCode {
@@ -232,11 +232,11 @@ pub enum RefusalCode {
     Duplicate = 5,
     /// Not in the allowlist.
     NotAllowed = 6,
-    /// Something could not be read.
+    /// A malformed message.
     Malformed = 7,
-    /// The upper layer refuses; also what later versions may add.
+    /// The upper layer refuses; also stands for codes of later versions.
     Application = 8,
-    /// The peer is not who it says it is.
+    /// The peer has not proven its identity.
     Identity = 9,
 }
 
@@ -255,7 +255,7 @@ impl RefusalCode {
         }
     }
 
-    /// The reason to report, if it is worth a line at all.
+    /// Returns the reason to report; `None` if the refusal is not worth a line.
     pub(crate) fn reason(self) -> Option<RejectReason> {
         Some(match self {
             Self::GroupName => RejectReason::GroupName,
@@ -270,17 +270,17 @@ impl RefusalCode {
     }
 }
 
-/// The last frame on a connection that is not wanted.
+/// The last frame on a refused connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The kind of reason.
     pub code: RefusalCode,
-    /// For the log of the other side.
+    /// The text for the log of the other side.
     pub text: String,
 }
 
 impl Refusal {
-    /// The payload of the frame; a text beyond 1 KiB is cut.
+    /// Returns the payload of the frame; a text beyond 1 KiB is cut.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![self.code as u8];
         put_text(&mut out, &self.text, MAX_TEXT_BYTES);
@@ -300,12 +300,12 @@ impl Refusal {
     }
 }
 
-/// Members that the sender is connected with: incarnation and `host:port`.
+/// Members with which the sender is connected: incarnation and `host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gossip(pub Vec<(PeerId, String)>);
 
 impl Gossip {
-    /// The payload of the frame; at most 1024 members.
+    /// Returns the payload of the frame; at most 1024 members.
     pub fn encode(&self) -> Vec<u8> {
         let members = &self.0[..self.0.len().min(MAX_GOSSIP)];
         let mut out = (members.len() as u16).to_le_bytes().to_vec();
@@ -333,12 +333,12 @@ impl Gossip {
 
 /// The first byte of a TLS record with an alert.
 const TLS_ALERT: u8 = 0x15;
-/// Such a record, with the alert "handshake failure": to a node that speaks plain TCP it says that this one does not.
+/// A TLS record with the alert "handshake failure": it tells a node that speaks plain TCP that this node does not.
 pub(crate) const ALERT: [u8; 7] = [TLS_ALERT, 3, 3, 0, 2, 2, 40];
 /// The first byte of a TLS record of a handshake.
 pub(crate) const TLS_HANDSHAKE: u8 = 0x16;
 
-/// What to say of a peer whose first bytes, or later ones, are no valid handshake.
+/// Returns the report on a peer whose bytes are no valid handshake.
 pub(crate) fn describe_invalid(address: &str, error: &FrameError) -> (RejectReason, String) {
     match error {
         FrameError::ForeignProtocol(first)

@@ -1,7 +1,7 @@
-//! A thread that proves peers: a socket goes in, a stream comes out, or the reason why not.
+//! A thread that proves peers. In: a socket. Out: a stream, or the reason why there is none.
 //!
-//! The mesh lives under the lock of the core, and a handshake costs milliseconds of computing: so a socket belongs to
-//! this thread until the peer has proven itself. Callers are bounded in number, by address too; dialed sockets and
+//! The mesh lives under the core's lock, and a handshake costs milliseconds of computing. So this thread owns a socket
+//! until its peer has proven its identity. The number of callers is bounded, in all and per address. Dialed sockets and
 //! addresses of known members come first.
 
 mod lobby;
@@ -24,23 +24,23 @@ use lobby::Lobby;
 pub(crate) use lobby::{Place, Rank, displaced};
 use worker::{WAKER, Worker};
 
-/// A socket to prove.
+/// A socket whose peer must prove its identity.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub tcp: TcpStream,
     pub remote: SocketAddr,
     /// The address that was called; `None` if the peer called.
     pub target: Option<HostPort>,
-    /// A member has been seen at this address.
+    /// A member has been connected from this address.
     pub is_known: bool,
     pub security: Security,
-    /// For connecting and handshake together.
+    /// Time limit for connecting and handshake together.
     pub timeout: Duration,
     /// TCP_USER_TIMEOUT.
     pub user_timeout_ms: u32,
 }
 
-/// What became of a socket.
+/// The end of a socket's handshake.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub remote: SocketAddr,
@@ -48,18 +48,18 @@ pub(crate) struct Outcome {
     pub result: Result<Stream, Fault>,
 }
 
-/// Why a socket came to nothing.
+/// The reason why a socket became no stream.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// TCP did not connect.
     Connect(io::ErrorKind),
-    /// The peer is not who it should be; the line says why.
+    /// The handshake failed; holds the kind of failure and the line to report.
     Rejected(RejectReason, String),
-    /// It gave way to others; nobody is told.
+    /// The socket gave way to others; nothing is reported.
     Displaced,
 }
 
-/// Handle on the thread. Dropping it waits for the thread, which waits for nobody.
+/// Handle on the thread. Dropping it waits for the thread, which itself waits for nothing.
 #[derive(Debug)]
 pub(crate) struct Handshaker {
     lobby: Arc<Mutex<Lobby>>,
@@ -70,7 +70,7 @@ pub(crate) struct Handshaker {
 }
 
 impl Handshaker {
-    /// Starts the thread; `done` tells the reactor of outcomes.
+    /// Starts the thread; `done` wakes the reactor when there are outcomes.
     pub fn start(done: Waker) -> io::Result<Self> {
         let poll = mio::Poll::new()?;
         let waker = mio::Waker::new(poll.registry(), WAKER)?;
@@ -94,26 +94,26 @@ impl Handshaker {
         })
     }
 
-    /// Hands over a socket; the address of a dialed one that found no room.
+    /// Hands over a socket. Returns the address of a dialed socket that found no room.
     pub fn hand(&self, task: Task) -> Option<HostPort> {
         let gone = self
             .lobby
             .lock()
             .unwrap_or_else(|e| e.into_inner())
             .push(task);
-        // Fails only if the eventfd is gone; nobody waits then.
+        // Fails only if the eventfd is gone; then no thread waits on it.
         let _ = self.waker.wake();
         gone.and_then(|task| task.target)
     }
 
-    /// False if the thread has ended, which takes a mistake of the program.
+    /// Returns false if the thread has ended, which takes a bug.
     pub fn is_alive(&self) -> bool {
         self.thread
             .as_ref()
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// What has become of a socket handed over earlier.
+    /// Returns the outcome of a socket that was handed over earlier, if there is one.
     pub fn next_outcome(&self) -> Option<Outcome> {
         self.outcomes.try_recv().ok()
     }
@@ -129,7 +129,7 @@ impl Drop for Handshaker {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic there ends handshakes, and nothing else.
+            // A panic of the thread ends handshakes only.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,5 @@
-//! Who is admitted is not yet known by name: what this node proves of itself, and which key may speak for which replica.
+//! Keys of replicas: the proof of this node's identity, and the keys that may speak for each other replica. Whether a
+//! proven peer is a member is decided elsewhere.
 //!
 //! On an encrypted connection each Hello carries a proof. On plain TCP none does, and none would be worth anything.
 
@@ -11,19 +12,19 @@ use crate::event::Uuid;
 use crate::stream::Stream;
 use crate::{Hello, Identity};
 
-/// Replica ids from before keys that are remembered: far more than a cluster has.
+/// Maximum of remembered replica ids that are older than keys: far more than a cluster has.
 const MAX_ADOPTED: usize = 1024;
 
-/// The own key, and what is known of others'.
+/// The own key, and the known keys of others.
 #[derive(Debug)]
 pub(crate) struct Identities {
     own: Option<IdentityKey>,
-    /// The keys of replica ids that are older than keys, as they were seen first.
+    /// The keys of replica ids that are older than keys, as first seen.
     adopted: BTreeMap<[u8; 16], PublicKey>,
 }
 
 impl Identities {
-    /// `own` speaks for `replica`.
+    /// `own`: the key that speaks for `replica`.
     pub fn new(own: Option<IdentityKey>, replica: [u8; 16]) -> Identities {
         let mut identities = Identities {
             own,
@@ -35,7 +36,8 @@ impl Identities {
         identities
     }
 
-    /// The proof for a Hello on this stream. None on plain TCP, and where OpenSSL fails: the peer says so then.
+    /// Returns the proof for a Hello on this stream. None on plain TCP, and if OpenSSL fails: then the peer reports the
+    /// missing proof.
     pub fn prove(&self, stream: &Stream, me: &Identity) -> Option<Proof> {
         let (role, exporter) = stream.binding()?.ok()?;
         let claim = Claim {
@@ -47,7 +49,7 @@ impl Identities {
         self.own.as_ref()?.prove(&claim).ok()
     }
 
-    /// The key that a peer has proven to have; none on plain TCP. Err: why it is refused.
+    /// Returns the key that a peer has proven; none on plain TCP. Err: the reason to refuse the peer.
     pub fn examine(&self, stream: &Stream, hello: &Hello) -> Result<Option<PublicKey>, String> {
         let Some(binding) = stream.binding() else {
             return Ok(None);
@@ -95,7 +97,7 @@ impl Identities {
         }
     }
 
-    /// A peer with this key has been taken: from now on nobody else is this replica.
+    /// Remembers the key of an admitted peer: from now on no other key speaks for this replica.
     pub fn remember(&mut self, replica: [u8; 16], key: PublicKey) {
         if !is_of_a_key(&replica) && self.adopted.len() < MAX_ADOPTED {
             self.adopted.entry(replica).or_insert(key);

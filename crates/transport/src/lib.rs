@@ -1,9 +1,8 @@
 //! The TCP mesh of Trireme: opaque frames between processes.
 //!
-//! This crate finds peers, shakes hands with them, keeps exactly one connection per pair of
-//! processes, reconnects, and bounds what waits to be sent. It does not know what a frame means and
-//! decides nothing about order or membership: that a connection broke ([`MeshEvent::PeerDown`]) is
-//! not a death (rule 10 of the protocol rules).
+//! This crate finds peers, shakes hands with them, keeps exactly one connection per pair of processes, reconnects, and
+//! bounds the bytes that wait for each peer. It does not know the meaning of a frame and decides nothing about order or
+//! membership. A broken connection ([`MeshEvent::PeerDown`]) is not a death (rule 10 of the protocol rules).
 //!
 //! # Threads
 //! [`Mesh`] lives inside the node's core, under the core's lock. [`Poller`] belongs to one reactor
@@ -31,9 +30,9 @@
 //! # }
 //! ```
 //!
-//! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: writes are tried at
-//! once, and the reactor goes on with what did not fit. The mesh itself starts two threads, when they are needed: the name
-//! resolver, for host names, and the handshaker, for TLS. They are joined when the mesh is dropped.
+//! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: a write is tried at once, and the
+//! reactor writes the rest later. The mesh starts two threads when it needs them: the name resolver, for host names,
+//! and the handshaker, for TLS. They are joined when the mesh is dropped.
 //!
 //! The bytes on the wire are described in `docs/wire-transport.md`.
 

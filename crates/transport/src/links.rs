@@ -1,8 +1,8 @@
-//! From frames to peers: the handshake, and the one connection per pair.
+//! From frames to peers: the handshake, and the one connection per pair of processes.
 //!
-//! Two processes may call each other at the same time. The one with the smaller incarnation decides
-//! which connection stands: it alone says `Up`, once per peer, and the other obeys. So there is never
-//! more than one, and never none.
+//! Two processes may call each other at the same time. The one with the smaller incarnation decides which connection
+//! stays: only that process says `Up`, once per peer, and the other obeys. So there is never more than one connection,
+//! and never none.
 
 use std::net::IpAddr;
 
@@ -17,9 +17,9 @@ use crate::{
     DownReason, Gossip, Hello, HostPort, MeshEvent, PeerId, Refusal, RefusalCode, RejectReason,
 };
 
-/// A peer that asks for a second connection so soon after the first has not yet heard of the first.
+/// A peer that requests a second connection so soon after the first does not know of the first yet.
 const CROSSING_MS: u64 = 1_000;
-/// A connection lost after that time is called again at once; earlier, with growing pauses.
+/// A connection that breaks after this time is called again at once; an earlier break leads to growing pauses.
 const LASTING_MS: u64 = 1_000;
 /// Time for a peer to read a refusal.
 const CLOSING_MS: u64 = 1_000;
@@ -63,7 +63,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Tells a peer who this node is.
+    /// Sends this node's hello.
     pub(crate) fn say_hello(&mut self, token: usize) {
         if let Some(connection) = self.connections.get_mut(&token) {
             let proof = self
@@ -81,7 +81,7 @@ impl Mesh {
         let Some(connection) = self.connections.get(&token) else {
             return Ok(());
         };
-        // First of all: what follows may tell a peer of this cluster.
+        // The key is checked first of all: the later answers may tell a peer about this cluster.
         let key = match self.identities.examine(&connection.stream, &hello) {
             Ok(key) => key,
             Err(text) => {
@@ -141,8 +141,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// A link is replaced by the same key only: refuses a connection whose peer has not the key of the link that it would
-    /// replace. A link without a key has proven nothing, and any key is more.
+    /// Refuses a connection that would replace a link, unless its peer has proven the link's key. A link without a key
+    /// has proven nothing, so any key may replace it.
     fn refuse_another(&mut self, token: usize) -> bool {
         let Some(peer) = self.connections.get(&token).and_then(|c| c.peer.as_ref()) else {
             return false;
@@ -160,7 +160,7 @@ impl Mesh {
         false
     }
 
-    /// This node has the smaller incarnation: it chooses among the connections to the peer.
+    /// Chooses among the connections to the peer: this node has the smaller incarnation.
     fn decide(&mut self, token: usize, peer_has_link: bool) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
@@ -183,7 +183,7 @@ impl Mesh {
                     },
                 );
             }
-            // The peer has lost the other connection, and this node has not noticed yet.
+            // The peer has lost the other connection, and this node has not noticed it yet.
         }
         if self.refuse_another(token) {
             return;
@@ -194,7 +194,7 @@ impl Mesh {
         }
     }
 
-    /// The connection stands, in place of any other to the same peer.
+    /// Makes this connection the link to its peer, in place of any other.
     fn establish(&mut self, token: usize) {
         if self.refuse_another(token) {
             return;
@@ -256,13 +256,13 @@ impl Mesh {
         }
     }
 
-    /// Calls members that this node is not connected with.
+    /// Calls members of the gossip with which this node is not connected.
     fn learn(&mut self, gossip: Gossip) {
         for (id, address) in gossip.0 {
             if id == self.hello.identity.incarnation || self.links.contains_key(&id) {
                 continue;
             }
-            // An address that cannot be read helps nobody, and does no harm.
+            // An invalid address is ignored: it does no harm.
             if let Ok(address) = HostPort::parse(&address, None) {
                 self.book.add(address, false, self.now_ms);
             }
@@ -275,7 +275,7 @@ impl Mesh {
         self.refuse_saying(token, refusal, &text);
     }
 
-    /// As [`Mesh::refuse`], with another text for the own log.
+    /// As [`Mesh::refuse`], with another text for this node's log.
     fn refuse_saying(&mut self, token: usize, refusal: Refusal, text: &str) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
@@ -321,8 +321,8 @@ impl Mesh {
         self.call_over(target, refusal.code);
     }
 
-    /// The peer of a connection and this node do not want each other, for reasons that only the layers
-    /// above know: calls to it that are under way end, and new ones do not hurry.
+    /// Slows down the calls to a peer, because it and this node refuse each other for reasons of the upper layers:
+    /// running calls end, and new ones wait longer.
     pub(crate) fn slow_down_peer(&mut self, token: usize) {
         let Some(peer) = self
             .connections
@@ -351,7 +351,7 @@ impl Mesh {
         }
     }
 
-    /// A call has ended in a refusal, by either side.
+    /// Handles a call that has ended in a refusal by either side.
     fn call_over(&mut self, target: Option<HostPort>, code: RefusalCode) {
         let Some(target) = target else { return };
         match code {
@@ -410,7 +410,7 @@ impl Mesh {
         }
     }
 
-    /// Whether a peer there has said a Hello that this node takes.
+    /// Returns true if a peer at this address has sent a Hello that this node accepted.
     fn knows_peer_at(&self, ip: IpAddr) -> bool {
         let mut peers = self
             .connections
@@ -442,7 +442,7 @@ impl Mesh {
         }
     }
 
-    /// If the connection is the one to its peer, it is no longer.
+    /// If the connection is the link to its peer, ends the link.
     pub(crate) fn unlink(&mut self, token: usize, reason: DownReason) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;

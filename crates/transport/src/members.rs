@@ -1,4 +1,4 @@
-//! Members and strangers: as long as the layer above knows who the members are, others have little room.
+//! Members and foreign processes. Once the upper layer knows the members, all other peers get little room.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,16 +8,16 @@ use trireme_mutants::{Mutant, planted};
 use crate::mesh::Mesh;
 use crate::{DownReason, PeerInfo, Refusal, RefusalCode};
 
-/// The longest frame of a stranger: what a process says that asks for admission is far shorter.
+/// Maximum frame of a peer that is no member: a request for admission is far shorter.
 const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
-/// Links of strangers from one address; a further one displaces the oldest.
+/// Maximum of links of non-members from one address; a further one displaces the oldest.
 const MAX_STRANGERS_PER_ADDRESS: usize = 16;
-/// Peers of one node: far more than a cluster has, and few enough for the descriptors of a server.
+/// Maximum of links: far more than a cluster has, and few enough for the descriptors of a server.
 const MAX_LINKS: usize = 128;
 
 impl Mesh {
-    /// Sets whose replicas are members; `None`: it is not known, and everybody may be one. Others may send frames of up to
-    /// 64 KiB, and give way to members when there are too many links. Cheap if nothing changes.
+    /// Sets the replicas that are members; `None`: unknown, and every peer may be one. Other peers may send frames of
+    /// up to 64 KiB, and give way to members when there are too many links. Cheap if nothing changes.
     pub fn set_members(&mut self, members: Option<BTreeSet<[u8; 16]>>) {
         if self.members == members {
             return;
@@ -29,7 +29,7 @@ impl Mesh {
         }
     }
 
-    /// Sets how long frames of a connection that stands may be.
+    /// Sets the maximum frame of an established connection.
     pub(crate) fn limit_frames(&mut self, token: usize) {
         let limit_bytes = match self.stranger(token) {
             Some(_) if !planted(Mutant::StrangersFramesLong) => {
@@ -47,13 +47,13 @@ impl Mesh {
         known.is_none_or(|members| members.contains(replica))
     }
 
-    /// The peer of a connection, if it is no member.
+    /// Returns the peer of a connection, if it is no member.
     fn stranger(&self, token: usize) -> Option<&PeerInfo> {
         let peer = self.connections.get(&token)?.peer.as_ref();
         peer.filter(|peer| !self.is_member(&peer.replica))
     }
 
-    /// The links of strangers, the oldest first; of one address, or of all.
+    /// Returns the links of non-members, the oldest first; of one address, or of all.
     fn strangers(&self, ip: Option<IpAddr>) -> Vec<usize> {
         let is_one = |token: &usize| {
             let peer = self.stranger(*token);
@@ -64,7 +64,7 @@ impl Mesh {
         links
     }
 
-    /// Makes room for one more link with this replica; why there is none.
+    /// Makes room for one more link with this replica. Err: the reason why there is none.
     pub(crate) fn make_room(&mut self, replica: &[u8; 16], ip: IpAddr) -> Result<(), Refusal> {
         if !self.is_member(replica) {
             let others = self.strangers(Some(ip));

@@ -1,4 +1,5 @@
-//! The mesh: what the layer above calls.
+//! The mesh: the functions that the layer above calls. In: frames to send, events of sockets, the time. Out:
+//! [`MeshEvent`]s. It keeps at most one connection per peer, and every send is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,16 +21,16 @@ use crate::{
     socket,
 };
 
-/// Size of one read. The buffer is shared by all connections; what arrived is copied out of it.
+/// Size of one read. All connections share the buffer; received bytes are copied out of it.
 const READ_BYTES: usize = 128 << 10;
-/// Read from a peer at the end, so that it gets what was sent last.
+/// Maximum of bytes that closing reads from a peer, so that the peer gets the last bytes sent to it.
 const CLOSING_READ_BYTES: usize = 8 << 20;
 
 /// The connections of this process to its peers. See the crate's documentation for the threads.
 ///
 /// Times are milliseconds of any monotonic clock, the same one in all calls.
 pub struct Mesh {
-    /// What this node says of itself; each connection adds its proof.
+    /// This node's hello; each connection adds its proof.
     pub(crate) hello: Hello,
     pub(crate) identities: Identities,
     pub(crate) max_frame_bytes: u32,
@@ -37,11 +38,11 @@ pub struct Mesh {
     pub(crate) handshake_timeout_ms: u64,
     pub(crate) user_timeout_ms: u32,
     pub(crate) security: Security,
-    /// Started when the first connection is to be encrypted.
+    /// The thread for TLS handshakes; started for the first connection with TLS.
     pub(crate) handshaker: Option<Handshaker>,
     /// The members' replicas, as far as the layer above knows them.
     pub(crate) members: Option<BTreeSet<[u8; 16]>>,
-    /// Where members have been connected from.
+    /// Addresses from which members have been connected.
     pub(crate) met: BTreeSet<IpAddr>,
     /// The address to call from.
     pub(crate) source_ip: Option<IpAddr>,
@@ -49,21 +50,21 @@ pub struct Mesh {
     pub(crate) registry: Registry,
     pub(crate) waker: Waker,
     pub(crate) book: AddressBook,
-    /// Started when the first name is to be looked up.
+    /// The thread for host names; started for the first name.
     pub(crate) resolver: Option<Resolver>,
     pub(crate) connections: BTreeMap<usize, Connection>,
     next_token: usize,
-    /// The connection that stands, per peer.
+    /// The established connection of each peer.
     pub(crate) links: BTreeMap<PeerId, usize>,
-    /// Connections with something queued since the last flush.
+    /// Connections with bytes queued since the last flush.
     dirty: Vec<usize>,
-    /// Connections that may have more to read although no edge will tell.
+    /// Connections that may have more to read although no edge will report it.
     pub(crate) unread: BTreeSet<usize>,
     /// Connections whose queues hold more than may be encrypted at once.
     pub(crate) unwritten: BTreeSet<usize>,
     pub(crate) read_buffer: Vec<u8>,
     rejections: Rejections,
-    /// Not yet handed out: calls other than `handle_ready` and `tick` cannot return events.
+    /// Events that were not handed out yet: calls other than `handle_ready` and `tick` cannot return them.
     pub(crate) events: Vec<MeshEvent>,
     pub(crate) now_ms: u64,
     pub(crate) isolated: bool,
@@ -71,7 +72,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Opens the listening socket. Nothing is called before the first [`Mesh::tick`].
+    /// Opens the listening socket. The mesh calls no peer before the first [`Mesh::tick`].
     pub fn bind(
         config: MeshConfig,
         mut identity: Identity,
@@ -133,27 +134,27 @@ impl Mesh {
         Ok((mesh, poller))
     }
 
-    /// The address that was bound.
+    /// Returns the address that was bound.
     pub fn local_addr(&self) -> &HostPort {
         &self.local_addr
     }
 
-    /// How its connections are protected from now on.
+    /// Returns the protection of new connections.
     pub fn security(&self) -> &Security {
         &self.security
     }
 
-    /// Who this process says it is; `listen_addr` has its port filled in.
+    /// Returns this process's identity, as told to peers; `listen_addr` has its port filled in.
     pub fn identity(&self) -> &Identity {
         &self.hello.identity
     }
 
-    /// Ends the reactor's wait from any thread.
+    /// Returns a waker, which ends the reactor's wait from any thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Reads, writes and accepts what a [`Poller::wait`] found ready.
+    /// Reads, writes and accepts on the sockets that a [`Poller::wait`] found ready.
     pub fn handle_ready(&mut self, ready: &mut Ready, now_ms: u64, events: &mut Vec<MeshEvent>) {
         self.now_ms = now_ms;
         if let Some(error) = ready.accept_error.take() {
@@ -182,8 +183,8 @@ impl Mesh {
         events.append(&mut self.events);
     }
 
-    /// Does what time demands: calls peers, gives up late handshakes. Cheap; to be called once per
-    /// round of the reactor, and no later than [`Mesh::next_deadline_ms`].
+    /// Does the work of the clock: calls peers, gives up late handshakes. Cheap. Call it once per round of the reactor,
+    /// and no later than [`Mesh::next_deadline_ms`].
     pub fn tick(&mut self, now_ms: u64, events: &mut Vec<MeshEvent>) {
         self.now_ms = now_ms;
         if !self.closed {
@@ -197,7 +198,7 @@ impl Mesh {
         events.append(&mut self.events);
     }
 
-    /// When `tick` has to be called next; in the past if at once. `None`: not before a wait has
+    /// Returns the time of the next necessary `tick`; a time in the past means at once. `None`: not before a wait has
     /// found something.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         if !self.events.is_empty() || !self.unread.is_empty() || !self.unwritten.is_empty() {
@@ -220,8 +221,8 @@ impl Mesh {
         self.queue(to, frame, SendQueue::push)
     }
 
-    /// As [`Mesh::send`], for a frame that all others may overtake, until it has begun. What finds no room
-    /// is dropped by itself: no gap is told of.
+    /// As [`Mesh::send`], for a frame that all others may overtake until its first byte is written. A bulk frame that
+    /// finds no room is dropped alone, and no gap is reported.
     pub fn send_bulk(&mut self, to: PeerId, frame: Frame) -> SendOutcome {
         self.queue(to, frame, SendQueue::push_bulk)
     }
@@ -251,14 +252,14 @@ impl Mesh {
         SendOutcome::Queued
     }
 
-    /// Writes what was queued: one system call per peer, unless it is much. Call it once per batch, from
-    /// any thread that holds the core's lock.
+    /// Writes queued bytes: one system call per peer, unless there are many bytes. Call it once per batch, from any
+    /// thread that holds the core's lock.
     pub fn flush(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for token in dirty.drain(..) {
             if let Some(connection) = self.connections.get_mut(&token) {
                 connection.dirty = false;
-                // One that has had its share is gone on with by the reactor.
+                // The reactor continues a connection that has had its share.
                 if !self.unwritten.contains(&token) {
                     self.write(token);
                 }
@@ -270,8 +271,8 @@ impl Mesh {
         }
     }
 
-    /// `gmcast.isolate`: as long as it is set, no connection stands, is made or taken. The port stays
-    /// open, so that nobody takes this process for dead.
+    /// `gmcast.isolate`: while it is set, the mesh keeps, makes and takes no connection. The port stays open, so that
+    /// no node takes this process for dead.
     pub fn set_isolated(&mut self, isolated: bool) {
         if self.isolated == isolated {
             return;
@@ -285,7 +286,7 @@ impl Mesh {
         self.waker.wake();
     }
 
-    /// Sets the cluster uuid, once it is known; counts for handshakes from now on.
+    /// Sets the cluster UUID when it becomes known; it counts for handshakes from now on.
     pub fn set_history(&mut self, history: [u8; 16]) {
         if self.hello.identity.history != history {
             self.hello.identity.history = history;
@@ -294,7 +295,7 @@ impl Mesh {
         }
     }
 
-    /// Sets what new peers are told from now on; at most 4 KiB.
+    /// Sets the bytes that new peers are told from now on; at most 4 KiB.
     pub fn set_extra(&mut self, extra: Vec<u8>) -> Result<(), TransportError> {
         let old = std::mem::replace(&mut self.hello.identity.extra, extra);
         self.hello
@@ -303,31 +304,31 @@ impl Mesh {
             .inspect_err(|_| self.hello.identity.extra = old)
     }
 
-    /// Calls a further address (`gmcast.peer_addr`), now and whenever its peer is not connected.
+    /// Adds an address (`gmcast.peer_addr`), to be called now and whenever its peer is not connected.
     pub fn add_seed(&mut self, address: HostPort) {
         self.book.add(address, true, self.now_ms);
         self.waker.wake();
     }
 
-    /// Calls the address of a peer no longer, unless it is a seed or learnt anew; for members that left.
+    /// Stops calling the address of a peer, unless it is a seed or is learnt again; for members that left.
     pub fn forget_address(&mut self, address: &HostPort) {
         self.book.forget(address);
     }
 
-    /// The peers connected now.
+    /// Returns the connected peers.
     pub fn peers(&self) -> impl Iterator<Item = &PeerInfo> {
         self.links
             .values()
             .filter_map(|token| self.connections.get(token)?.peer.as_ref())
     }
 
-    /// A peer connected now.
+    /// Returns a connected peer.
     pub fn peer(&self, id: PeerId) -> Option<&PeerInfo> {
         self.connections.get(self.links.get(&id)?)?.peer.as_ref()
     }
 
-    /// Who answers at the addresses of the configuration, this process included if it is at one of them; and the
-    /// addresses where nobody has, or somebody who is not connected.
+    /// Returns the connected peers that have answered at the addresses of the configuration, and this process if it is
+    /// at one of them. Also returns the addresses where no peer has answered, or whose peer is not connected.
     pub fn listed(&self) -> (Vec<PeerId>, Vec<String>) {
         let (mut here, mut missing) = (Vec::new(), Vec::new());
         for (address, peer, oneself) in self.book.seeds() {
@@ -340,7 +341,7 @@ impl Mesh {
         (here, missing)
     }
 
-    /// Bytes that wait for a peer; 0 if it is not connected.
+    /// Returns the bytes that wait for a peer; 0 if it is not connected.
     pub fn queued_bytes(&self, peer: PeerId) -> usize {
         let connection = self
             .links
@@ -349,8 +350,8 @@ impl Mesh {
         connection.map_or(0, |connection| connection.queue.queued_bytes())
     }
 
-    /// Ends the connection to a peer. With a text, the peer is refused: it logs the text, and calls
-    /// again only at the slow pace. Without, both sides reconnect at once.
+    /// Ends the connection to a peer. With a text, the peer is refused: it logs the text, and calls again only at the
+    /// slow pace. Without a text, both sides reconnect at once.
     pub fn disconnect_peer(&mut self, peer: PeerId, refusal: Option<&str>) {
         let Some(&token) = self.links.get(&peer) else {
             return;
@@ -372,18 +373,19 @@ impl Mesh {
         self.waker.wake();
     }
 
-    /// Sends what the system takes at once, and ends everything; later calls do nothing. Drop the
-    /// [`Poller`] as well: it holds the listening socket.
+    /// Sends the bytes that the system takes at once, and ends everything; later calls do nothing. The caller must drop
+    /// the [`Poller`] as well: it holds the listening socket.
     pub fn close(&mut self) {
         if !planted(Mutant::LastWordsLost) {
             self.flush();
-            // Nobody waits for the lock any more, so all may be encrypted. An error is the end, as this is.
+            // The mesh ends, so no thread waits for the lock: all bytes may be encrypted. Errors do not matter any
+            // more.
             let connections = self.connections.values_mut();
             connections.for_each(|connection| drop(connection.write(usize::MAX)));
         }
         for connection in self.connections.values_mut() {
             connection.stream.finish();
-            // Closing with something unread would make the system throw away what was just sent.
+            // If unread bytes were left at closing, the system would discard the bytes that were just sent.
             let mut left_bytes = CLOSING_READ_BYTES;
             while let Ok(read) = connection.stream.read(&mut self.read_buffer) {
                 left_bytes = left_bytes.saturating_sub(read);
@@ -395,7 +397,7 @@ impl Mesh {
         self.abandon();
     }
 
-    /// Ends everything at once; what is queued is never sent. Later calls do nothing.
+    /// Ends everything at once; queued bytes are never sent. Later calls do nothing.
     pub fn abandon(&mut self) {
         self.closed = true;
         self.connections.clear();
@@ -403,7 +405,7 @@ impl Mesh {
         self.unread.clear();
         self.unwritten.clear();
         self.events.clear();
-        // Its thread is waited for when the mesh is dropped: a look-up may take half a minute.
+        // The drop of the mesh waits for the thread: a look-up may take half a minute.
         if let Some(resolver) = &mut self.resolver {
             resolver.stop();
         }
@@ -418,7 +420,7 @@ impl Mesh {
         self.closed
     }
 
-    /// Registers a fresh connection.
+    /// Registers a new connection.
     pub(crate) fn add_connection(&mut self, mut connection: Connection) -> std::io::Result<usize> {
         let token = self.next_token;
         self.next_token += 1;
@@ -428,7 +430,7 @@ impl Mesh {
         Ok(token)
     }
 
-    /// Reports a rejection unless it was lately.
+    /// Reports a rejection, unless it was reported lately.
     pub(crate) fn reject(&mut self, address: &str, reason: RejectReason, text: String) {
         if self.rejections.is_news(address, reason, self.now_ms) {
             self.events.push(MeshEvent::Rejected {

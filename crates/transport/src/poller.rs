@@ -1,4 +1,4 @@
-//! The reactor's waiting: readiness of connections, and the accepting of new ones.
+//! The reactor's wait: readiness of connections, and the accepting of new ones.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::AllowAddress;
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
-/// The tokens of connections start here and are never used twice.
+/// The tokens of connections start here and are never reused.
 pub(crate) const FIRST_CONNECTION: usize = 2;
 
 /// Connections accepted per wait, so that a flood of callers does not keep the reactor from its work.
@@ -28,12 +28,12 @@ pub struct Waker(Arc<mio::Waker>);
 impl Waker {
     /// Makes the wait under way, or the next one, return at once.
     pub fn wake(&self) {
-        // Fails only if the eventfd is gone; nobody waits then.
+        // Fails only if the eventfd is gone; then no thread waits on it.
         let _ = self.0.wake();
     }
 }
 
-/// What a wait has found; to be reused.
+/// The results of a wait; reusable.
 #[derive(Debug, Default)]
 pub struct Ready {
     pub(crate) connections: Vec<ReadyConnection>,
@@ -53,7 +53,7 @@ pub(crate) struct ReadyConnection {
     pub token: usize,
     pub readable: bool,
     pub writable: bool,
-    /// The peer has ended its direction, or the connection is broken: read until it says so.
+    /// The peer has ended its direction, or the connection is broken: read until an error or the end says so.
     pub ending: bool,
 }
 
@@ -72,9 +72,9 @@ pub struct Poller {
     events: Events,
     listener: TcpListener,
     allow: Option<AllowAddress>,
-    /// More callers may wait than have been accepted: edge-triggered, nobody will tell again.
+    /// More callers may wait than were accepted: the poller is edge-triggered and will not report them again.
     accept_pending: bool,
-    /// Accepting failed lately.
+    /// The last accept failed.
     accept_failed: bool,
 }
 
@@ -103,8 +103,8 @@ impl Poller {
         ))
     }
 
-    /// Waits until a connection is ready, a peer calls, somebody wakes, or the time is over (`None`:
-    /// no limit), and accepts callers. Call it without any lock: it sleeps, and asks the allowlist.
+    /// Waits until a connection is ready, a peer calls, a waker wakes, or the time is over (`None`: no limit), and
+    /// accepts callers. Call it without any lock: it sleeps, and calls the allowlist.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         ready.connections.clear();
         let timeout = match (self.accept_pending, self.accept_failed) {

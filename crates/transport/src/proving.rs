@@ -1,4 +1,4 @@
-//! What the mesh has to do with TLS: sockets go to the handshaker, and come back as streams of proven peers.
+//! The mesh's part in TLS: it hands sockets to the handshaker, and takes back streams of proven peers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::stream::Stream;
 use crate::{HostPort, PeerId, Security};
 
 impl Mesh {
-    /// Changes how connections are protected from now on. Those that stand stay, but for such as would not be taken any
-    /// more: their peers and this node connect anew at once.
+    /// Changes the protection of new connections. Existing connections stay, except those that the new setting would
+    /// refuse: their peers and this node connect anew at once.
     pub fn set_security(&mut self, security: Security) {
         let accepts = |stream: &Stream| match stream.is_tls() {
             true => security.to_accept().is_some(),
@@ -32,7 +32,7 @@ impl Mesh {
         }
     }
 
-    /// How many peers are connected without TLS.
+    /// Returns the number of peers that are connected without TLS.
     pub fn plaintext_links(&self) -> usize {
         let links = self
             .links
@@ -43,7 +43,7 @@ impl Mesh {
             .count()
     }
 
-    /// This node calls a peer with TLS.
+    /// Calls a peer with TLS.
     pub(crate) fn prove_called(&mut self, tcp: TcpStream, remote: SocketAddr, target: HostPort) {
         let task = self.task(tcp, remote, Some(target), true);
         self.prove(task);
@@ -69,7 +69,7 @@ impl Mesh {
 
     pub(crate) fn prove(&mut self, task: Task) {
         if !self.handshaker.as_ref().is_some_and(Handshaker::is_alive) {
-            // No thread to be had: tried again with the next call.
+            // The thread cannot be started: the next call tries again.
             self.handshaker = Handshaker::start(self.waker.clone()).ok();
         }
         let left = match &self.handshaker {
@@ -81,7 +81,7 @@ impl Mesh {
         }
     }
 
-    /// Goes on with the sockets that the handshaker is done with.
+    /// Continues with the sockets that the handshaker has finished.
     pub(crate) fn take_proven(&mut self) {
         while let Some(outcome) = self.handshaker.as_ref().and_then(Handshaker::next_outcome) {
             let Outcome {

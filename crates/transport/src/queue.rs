@@ -1,4 +1,4 @@
-//! What waits to be sent to one peer.
+//! The bytes that wait to be sent to one peer, within a bound.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -8,10 +8,10 @@ use bytes::{Buf, Bytes};
 use crate::frame::Frame;
 use crate::stream::Stream;
 
-/// Slices handed to one sendmsg (the system takes up to 1024).
+/// Maximum of slices in one sendmsg (the system takes up to 1024).
 const MAX_SLICES: usize = 64;
 
-/// A bounded queue of outgoing bytes, with a lane for bulk frames: one of these begins when nothing else waits.
+/// A bounded queue of outgoing bytes, with a lane for bulk frames. A bulk frame begins only when nothing else waits.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     chunks: VecDeque<Bytes>,
@@ -19,8 +19,8 @@ pub(crate) struct SendQueue {
     bulk: VecDeque<Frame>,
     bulk_bytes: usize,
     limit_bytes: usize,
-    /// Set by the first frame that found no room; frames are then refused until the queue is empty,
-    /// so that the receiver sees one gap and not many.
+    /// Set by the first frame that found no room. From then on all frames are refused until the queue is empty, so that
+    /// the receiver sees one gap and not many.
     overflowed: bool,
 }
 
@@ -36,7 +36,7 @@ impl SendQueue {
         }
     }
 
-    /// Appends a frame; false if the queue has overflowed. An empty queue takes a frame of any size.
+    /// Appends a frame. Returns false if the queue has overflowed. An empty queue takes a frame of any size.
     pub fn push(&mut self, frame: Frame) -> bool {
         let len = frame.wire_bytes();
         if self.overflowed
@@ -49,7 +49,7 @@ impl SendQueue {
         true
     }
 
-    /// Appends a frame to the bulk lane; false if that is full. Nothing else is refused for it.
+    /// Appends a frame to the bulk lane. Returns false if the lane is full; other frames are not affected.
     pub fn push_bulk(&mut self, frame: Frame) -> bool {
         let bytes = self.bulk_bytes.saturating_add(frame.wire_bytes());
         if self.bulk_bytes > 0 && bytes > self.limit_bytes {
@@ -60,7 +60,7 @@ impl SendQueue {
         true
     }
 
-    /// Appends a frame of the mesh's own, which are few and small.
+    /// Appends a control frame of the mesh, without a bound: they are few and small.
     pub fn push_unbounded(&mut self, frame: Frame) {
         self.push_raw(frame.head);
         self.push_raw(frame.body);
@@ -82,13 +82,13 @@ impl SendQueue {
         self.queued_bytes + self.bulk_bytes
     }
 
-    /// True once, when the queue has overflowed and is empty again.
+    /// Returns true once when the queue had overflowed and is empty again.
     pub fn take_drained(&mut self) -> bool {
         self.chunks.is_empty() && std::mem::take(&mut self.overflowed)
     }
 
-    /// Writes until the queue is empty, the stream is full (`WouldBlock`), or `limit_bytes` have been encrypted; only then
-    /// false.
+    /// Writes until the queue is empty, the stream is full (`WouldBlock`), or `limit_bytes` have been encrypted.
+    /// Returns false only in the last case.
     pub fn write_to(&mut self, stream: &mut Stream, limit_bytes: usize) -> io::Result<bool> {
         let mut left_bytes = limit_bytes;
         loop {

@@ -1,20 +1,20 @@
-//! Says each thing once: repeated rejections of one address are reported once a minute.
+//! Limits reports: repeated rejections of one address are reported once a minute.
 
 use std::collections::BTreeMap;
 
 use crate::RejectReason;
 
-/// How long a report stands for its repetitions.
+/// Time within which a repeated rejection is not reported.
 const QUIET_MS: u64 = 60_000;
-/// Addresses remembered; a flood of callers from more than that goes unreported.
+/// Maximum of remembered addresses; a flood of callers from more addresses is not reported.
 const MAX_REMEMBERED: usize = 1024;
 
-/// Remembers what was reported, and when.
+/// Remembers the reports and their times.
 #[derive(Debug, Default)]
 pub(crate) struct Rejections(BTreeMap<(String, RejectReason), u64>);
 
 impl Rejections {
-    /// Whether to report now.
+    /// Returns true if the rejection should be reported now.
     pub fn is_news(&mut self, address: &str, reason: RejectReason, now_ms: u64) -> bool {
         if self.0.len() >= MAX_REMEMBERED {
             self.0

@@ -1,4 +1,4 @@
-//! Host names to addresses, off the reactor: the system's look-up blocks.
+//! Resolves host names on a thread of its own, because the system's look-up blocks.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 
 use crate::{HostPort, Waker};
 
-/// A thread that looks names up, one after the other. Dropping it waits for the look-up under way
-/// (the process may unload this library next).
+/// A thread that looks up names, one after the other. Dropping it waits for the running look-up (the process may unload
+/// this library next).
 #[derive(Debug)]
 pub(crate) struct Resolver {
     requests: Option<Sender<HostPort>>,
@@ -20,7 +20,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// Starts the thread; `waker` tells the reactor of answers.
+    /// Starts the thread; `waker` wakes the reactor when there are answers.
     pub fn start(waker: Waker) -> io::Result<Self> {
         let (requests, todo) = channel::<HostPort>();
         let (done, answers) = channel();
@@ -50,7 +50,7 @@ impl Resolver {
         })
     }
 
-    /// Asks for a name; false if the thread is gone.
+    /// Requests a look-up. Returns false if the thread is gone.
     pub fn ask(&self, address: HostPort) -> bool {
         self.requests
             .as_ref()
@@ -63,7 +63,7 @@ impl Resolver {
         self.requests = None;
     }
 
-    /// An answer that has come in; no addresses if the name does not resolve.
+    /// Returns an answer that has come in; it has no addresses if the name does not resolve.
     pub fn next_answer(&self) -> Option<(HostPort, Vec<SocketAddr>)> {
         self.answers.try_recv().ok()
     }

@@ -1,8 +1,8 @@
-//! How connections are protected.
+//! The protection of connections.
 
 use trireme_tls::Credentials;
 
-/// What a mesh dials, and what it accepts. The default is plain TCP, and nothing else.
+/// The kinds of connections that a mesh dials and accepts. The default is plain TCP, and nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
     credentials: Option<Credentials>,
@@ -11,8 +11,8 @@ pub struct Security {
 }
 
 impl Security {
-    /// TLS is dialed if `dials_tls` says so, and never anything else then. The same kind is accepted; the other one, too,
-    /// if `accepts_both` says so.
+    /// With `dials_tls` the mesh dials only TLS, else only plain TCP. It accepts the kind that it dials; with
+    /// `accepts_both`, also the other kind.
     pub fn new(credentials: Credentials, dials_tls: bool, accepts_both: bool) -> Security {
         Security {
             credentials: Some(credentials),
@@ -21,18 +21,18 @@ impl Security {
         }
     }
 
-    /// What this node shows in a call; none: it calls without TLS.
+    /// Returns this node's credentials for its own calls; none: it calls without TLS.
     pub(crate) fn to_dial(&self) -> Option<&Credentials> {
         self.credentials.as_ref().filter(|_| self.dials_tls)
     }
 
-    /// What this node shows to those who call with TLS; none: it does not take them.
+    /// Returns this node's credentials for callers with TLS; none: it does not accept TLS.
     pub(crate) fn to_accept(&self) -> Option<&Credentials> {
         let accepts = self.dials_tls || self.accepts_both;
         self.credentials.as_ref().filter(|_| accepts)
     }
 
-    /// Whether anything may travel in plaintext: peers may connect so, or are dialed so.
+    /// Returns true if bytes may travel in plaintext: the mesh accepts or dials plain TCP.
     pub fn accepts_plain(&self) -> bool {
         self.to_dial().is_none() || self.accepts_both
     }

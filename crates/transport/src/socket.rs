@@ -1,4 +1,4 @@
-//! Making sockets: listening and calling. All are non-blocking and close-on-exec (socket2's default).
+//! Makes sockets, for listening and calling. All are non-blocking and close-on-exec (socket2's default).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -42,8 +42,8 @@ pub(crate) fn listen(address: &HostPort) -> Result<TcpListener, TransportError> 
     })
 }
 
-/// Starts a connection. `source` is the address to call from (so that allowlists of others know this
-/// node by the address it listens on), where it can reach the target at all.
+/// Starts a connection. `source` is the address to call from, where it can reach the target at all; other nodes'
+/// allowlists know this node by the address that it listens on.
 pub(crate) fn dial(target: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = new_socket(target)?;
     if let Some(ip) = source {
@@ -59,14 +59,14 @@ pub(crate) fn dial(target: SocketAddr, source: Option<IpAddr>) -> io::Result<Tcp
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// After a non-blocking connect: `Ok(false)` while it is under way.
+/// Checks a non-blocking connect. Returns `Ok(false)` while it is running.
 pub(crate) fn connected(tcp: &TcpStream) -> io::Result<bool> {
     if let Some(error) = tcp.take_error()? {
         return Err(error);
     }
     match tcp.peer_addr() {
-        // The kernel may pick the port that is being called as the source, and connect it with
-        // itself: nobody listens there.
+        // The kernel may choose the called port as the source port, and connect the socket with itself: no process
+        // listens there.
         Ok(remote) if tcp.local_addr()? == remote => Err(io::ErrorKind::ConnectionRefused.into()),
         Ok(_) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(false),
@@ -74,7 +74,7 @@ pub(crate) fn connected(tcp: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// Options of a connection that stands. Failures cost speed only.
+/// Sets the options of an established connection. Failures only cost speed.
 pub(crate) fn tune(stream: &TcpStream, user_timeout_ms: u32) {
     let _ = stream.set_nodelay(true);
     if user_timeout_ms > 0 {

@@ -16,7 +16,7 @@ use crate::socket;
 pub(crate) enum Stream {
     /// TCP without encryption.
     Plain(TcpStream),
-    /// A TLS session with a peer that has proven itself.
+    /// A TLS session with a peer that has proven its identity.
     Tls(Box<Session<TcpStream>>),
 }
 
@@ -27,7 +27,7 @@ impl Stream {
             .register(registry, token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// Before another poller watches the stream.
+    /// Takes the stream out of a poller, before another poller watches it.
     pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
         self.tcp_mut().deregister(registry)
     }
@@ -36,7 +36,7 @@ impl Stream {
         matches!(self, Self::Tls(_))
     }
 
-    /// This node's part in the handshake, and what is of this session alone; none without TLS.
+    /// Returns this node's role in the handshake, and a value that is unique to this session; none without TLS.
     pub fn binding(&self) -> Option<io::Result<(Role, [u8; 32])>> {
         match self {
             Self::Plain(_) => None,
@@ -44,7 +44,7 @@ impl Stream {
         }
     }
 
-    /// How the stream is protected, for a line of a log.
+    /// Returns a description of the protection, for a line of a log.
     pub fn describe(&self) -> String {
         match self {
             Self::Plain(_) => "not encrypted".to_owned(),
@@ -52,7 +52,7 @@ impl Stream {
         }
     }
 
-    /// The socket may have more to read. `ending`: a short read does not tell that it is empty.
+    /// Notes that the socket may have more to read. `ending`: a short read does not prove that it is empty.
     pub fn readable(&mut self, ending: bool) {
         if let Self::Tls(session) = self {
             session.readable(!ending);
@@ -66,8 +66,8 @@ impl Stream {
         }
     }
 
-    /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals. A plain stream may
-    /// take more than `limit_bytes`.
+    /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals. A plain stream
+    /// may take more than `limit_bytes`.
     pub fn write_vectored(
         &mut self,
         slices: &[IoSlice<'_>],
@@ -81,8 +81,8 @@ impl Stream {
         }
     }
 
-    /// Whether a read that did not fill its buffer has emptied the stream, so that the next edge will
-    /// tell of more (epoll(7) grants it for sockets): saves a call per wake-up.
+    /// Returns true if a read that did not fill its buffer has emptied the stream, so that the next edge will report
+    /// more (epoll(7) guarantees it for sockets). That saves a call per wake-up.
     pub fn short_read_empties(&self) -> bool {
         match self {
             Self::Plain(_) => true,
@@ -90,12 +90,12 @@ impl Stream {
         }
     }
 
-    /// Whether something can be read that no edge will tell of.
+    /// Returns true if bytes can be read that no edge will report.
     pub fn has_buffered(&self) -> bool {
         matches!(self, Self::Tls(session) if session.has_buffered())
     }
 
-    /// Gives the socket what was written before, and has been encrypted; true if nothing of that is left.
+    /// Gives the socket the bytes that were encrypted before. Returns true if none are left.
     pub fn send_rest(&mut self) -> io::Result<bool> {
         match self {
             Self::Plain(_) => Ok(true),
@@ -106,12 +106,12 @@ impl Stream {
         }
     }
 
-    /// After a non-blocking connect: `Ok(false)` while it is under way.
+    /// Checks a non-blocking connect. Returns `Ok(false)` while it is running.
     pub fn connected(&self) -> io::Result<bool> {
         socket::connected(self.tcp())
     }
 
-    /// Sets the options of a connection that stands.
+    /// Sets the options of an established connection.
     pub fn tune(&self, user_timeout_ms: u32) {
         socket::tune(self.tcp(), user_timeout_ms);
     }
@@ -121,7 +121,7 @@ impl Stream {
         if let Self::Tls(session) = self {
             session.finish();
         }
-        // An error means that it has ended already.
+        // An error means that the direction has ended already.
         let _ = self.tcp().shutdown(Shutdown::Write);
     }
 

@@ -1,4 +1,4 @@
-//! Bytes of connections, in and out: as much as one hold of the core's lock may move.
+//! Bytes of connections, in and out: one hold of the core's lock moves only a bounded number.
 
 use std::io;
 
@@ -10,16 +10,16 @@ use crate::mesh::Mesh;
 use crate::poller::ReadyConnection;
 use crate::{DownReason, MeshEvent};
 
-/// Bytes read from one connection before the others get their turn.
+/// Maximum of bytes read from one connection before the others get their turn.
 const READ_BUDGET_BYTES: usize = 1 << 20;
-/// Likewise, and decrypted under the lock.
+/// The same maximum where the bytes are decrypted, under the lock.
 const DECRYPT_BYTES: usize = 64 << 10;
-/// Encrypted per hold of the core's lock, all links together, but at least a record of each: some 15 us
-/// (docs/wire-transport.md).
+/// Maximum of bytes encrypted per hold of the core's lock, over all links, but at least one record of each link: some
+/// 15 us (docs/wire-transport.md).
 const ENCRYPT_BYTES: usize = 64 << 10;
 
 impl Mesh {
-    /// Acts upon the readiness of a connection; one already gone is passed over.
+    /// Acts upon the readiness of a connection; ignores a connection that is gone.
     pub(crate) fn connection_ready(&mut self, ready: &ReadyConnection) {
         let Some(connection) = self.connections.get_mut(&ready.token) else {
             return;
@@ -38,7 +38,7 @@ impl Mesh {
         }
     }
 
-    /// Writes what is queued on a connection.
+    /// Writes the queued bytes of a connection.
     pub(crate) fn write(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;
@@ -52,7 +52,7 @@ impl Mesh {
             self.unwritten.insert(token);
         }
         if let Err(error) = written {
-            // What the peer sent before it closed may still wait to be read; its refusal, for one.
+            // Bytes that the peer sent before it closed may still wait to be read, for example its refusal.
             self.read(token, true);
             self.drop_connection(token, DownReason::Io(error.to_string()));
         } else if connection.state == State::Up
@@ -67,8 +67,8 @@ impl Mesh {
         }
     }
 
-    /// Reads until the stream is empty or others have waited long enough. `ending`: a short read
-    /// does not tell that the stream is empty.
+    /// Reads until the stream is empty or others have waited long enough. `ending`: a short read does not prove that
+    /// the stream is empty.
     pub(crate) fn read(&mut self, token: usize, ending: bool) {
         let Some(connection) = self.connections.get_mut(&token) else {
             return;

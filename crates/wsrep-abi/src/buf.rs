@@ -16,7 +16,7 @@ pub struct Buf {
 }
 
 impl Buf {
-    /// NULL and 0: what an event without data is applied with.
+    /// NULL and 0: the data of an event without data.
     pub const EMPTY: Buf = Buf {
         ptr: ptr::null(),
         len: 0,
@@ -50,14 +50,15 @@ impl Buf {
 pub struct Key {
     /// Array of parts.
     pub parts: *const Buf,
-    /// How many.
+    /// Number of parts.
     pub parts_num: usize,
 }
 
 impl Key {
     /// The parts' bytes, in order.
     ///
-    /// # Safety
+    /// `parts` must point to `parts_num` buffers (or be NULL), each as [`Buf::bytes`] demands, all unchanged during
+    /// `'a`.
     /// `parts` must point to `parts_num` buffers (or be NULL), each as [`Buf::bytes`] asks, all unchanged during `'a`.
     pub unsafe fn parts<'a>(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         // SAFETY: the caller's contract.

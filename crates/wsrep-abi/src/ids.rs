@@ -10,7 +10,7 @@ pub type TrxId = u64;
 /// The server's connection id.
 pub type ConnId = u64;
 
-/// "No seqno".
+/// The value for "no seqno".
 pub const SEQNO_UNDEFINED: Seqno = -1;
 
 /// 16 bytes that name a history, a group member or a replica (`wsrep_uuid_t`, a union with `size_t`, hence aligned).
@@ -21,7 +21,7 @@ pub struct Uuid {
     pub bytes: [u8; 16],
 }
 
-/// The text is not a UUID.
+/// The error of a text that is no UUID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")]
 pub struct ParseUuidError(pub String);
@@ -30,7 +30,7 @@ impl Uuid {
     /// All zeros: "no UUID".
     pub const NIL: Uuid = Uuid { bytes: [0; 16] };
 
-    /// Whether this is [`Uuid::NIL`].
+    /// Returns true if this is [`Uuid::NIL`].
     pub fn is_nil(&self) -> bool {
         *self == Uuid::NIL
     }
@@ -92,7 +92,7 @@ pub struct Gtid {
 }
 
 impl Gtid {
-    /// Nil UUID and undefined seqno. The server takes anything else, one half undefined included, for "ordered".
+    /// Nil UUID and undefined seqno. The server takes any other value, even with one undefined half, for "ordered".
     pub const UNDEFINED: Gtid = Gtid {
         uuid: Uuid::NIL,
         seqno: SEQNO_UNDEFINED,
@@ -111,7 +111,7 @@ impl fmt::Display for Gtid {
     }
 }
 
-/// Who made a transaction: node, transaction and connection there (`wsrep_stid_t`).
+/// The origin of a transaction: node, transaction and connection there (`wsrep_stid_t`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stid {
@@ -124,7 +124,7 @@ pub struct Stid {
 }
 
 impl Stid {
-    /// Nobody's transaction.
+    /// The value for "no transaction".
     pub const UNDEFINED: Stid = Stid {
         node: Uuid::NIL,
         trx: TrxId::MAX,
@@ -132,7 +132,7 @@ impl Stid {
     };
 }
 
-/// What is known of an ordered write-set (`wsrep_trx_meta_t`).
+/// The meta data of an ordered write-set (`wsrep_trx_meta_t`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrxMeta {

@@ -1,4 +1,4 @@
-//! What the server hands to `init`: settings and its callbacks.
+//! The arguments of `init`: the server's settings and its callbacks.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -21,7 +21,7 @@ pub type ViewCb = unsafe extern "C" fn(
     state: *const c_char,
     state_len: usize,
 ) -> CbStatus;
-/// Asks for a state transfer request; the provider frees it with `free(3)`. NULL and 0 mean "no snapshot, IST only".
+/// Requests a state transfer request; the provider frees it with `free(3)`. NULL and 0 mean "no SST, IST only".
 pub type SstRequestCb = unsafe extern "C" fn(
     app_ctx: *mut c_void,
     request: *mut *mut c_void,
@@ -38,7 +38,7 @@ pub type ApplyCb = unsafe extern "C" fn(
 ) -> CbStatus;
 /// Executes unordered data. MariaDB passes NULL.
 pub type UnorderedCb = unsafe extern "C" fn(recv_ctx: *mut c_void, data: *const Buf) -> CbStatus;
-/// Starts giving a snapshot (or, with `bypass`, only the position) to the node that sent `request`.
+/// Starts giving an SST (or, with `bypass`, only the position) to the node that sent `request`.
 pub type SstDonateCb = unsafe extern "C" fn(
     app_ctx: *mut c_void,
     recv_ctx: *mut c_void,
@@ -63,7 +63,7 @@ pub struct EncCtx {
     pub key: *const EncKey,
     /// Initialisation vector.
     pub iv: *const EncIv,
-    /// The encryptor's own.
+    /// The encryptor's own pointer.
     pub ctx: *mut c_void,
 }
 
@@ -180,7 +180,7 @@ pub struct InitSettings {
 }
 
 impl InitSettings {
-    /// Copies what the server passed; NULL strings become empty.
+    /// Copies the server's arguments; NULL strings become empty.
     ///
     /// # Safety
     /// Every non-NULL pointer of `args` must be valid for reads during the call, strings NUL-terminated.

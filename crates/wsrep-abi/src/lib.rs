@@ -68,5 +68,5 @@ pub use view::{
     ViewInfoHeader,
 };
 
-/// The interface version that MariaDB 10.11 and 11.8 ask for, as they compare it.
+/// The interface version that MariaDB 10.11 and 11.8 demand, as they compare it.
 pub const INTERFACE_VERSION: &std::ffi::CStr = c"26";

@@ -1,4 +1,4 @@
-//! Memory that crosses the border: what the server frees with `free(3)` must come from `malloc(3)`.
+//! Memory that crosses the border: memory that the server frees with `free(3)` must come from `malloc(3)`.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -16,7 +16,7 @@ pub unsafe fn cstr_to_string(text: *const c_char) -> String {
         .into_owned()
 }
 
-/// A malloc'ed, NUL-terminated copy of `text` up to its first NUL, for a caller that will `free(3)` it.
+/// Returns a malloc'ed, NUL-terminated copy of `text` up to its first NUL, for a caller that will `free(3)` it. Returns
 /// NULL when memory is out, which the server takes for an error.
 pub fn malloc_cstr(text: &str) -> *mut c_char {
     let bytes = text.as_bytes();
@@ -76,7 +76,7 @@ impl CBlock {
         self.ptr
     }
 
-    /// Gives the block away; whoever gets it must `free(3)` it.
+    /// Gives the block away; the new owner must `free(3)` it.
     pub fn into_raw(self) -> *mut c_void {
         let ptr = self.ptr;
         std::mem::forget(self);

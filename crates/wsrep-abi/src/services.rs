@@ -10,11 +10,11 @@ use crate::status::WsrepStatus;
 use crate::table::Wsrep;
 
 c_enum! {
-    /// What an allowlist question is about (`wsrep_allowlist_key_t`).
+    /// The subject of an allowlist question (`wsrep_allowlist_key_t`).
     AllowlistKey {
         /// The value is an IP address as text, without port.
         IP = 0,
-        /// The value is a certificate subject. Nobody uses it.
+        /// The value is a certificate subject. Unused.
         SSL = 1,
     }
 }
@@ -44,7 +44,7 @@ pub type EventCb =
 pub struct EventServiceV1 {
     /// The receiver of events.
     pub event_cb: Option<EventCb>,
-    /// First argument of it.
+    /// First argument of the receiver.
     pub context: *mut c_void,
 }
 

@@ -1,7 +1,7 @@
 //! Status codes of calls and callbacks, log levels, member and view states.
 
 c_enum! {
-    /// What a provider call returns (`wsrep_status_t`). The server's reaction to each code differs per call.
+    /// The result of a provider call (`wsrep_status_t`). The server's reaction to each code differs per call.
     WsrepStatus {
         /// Success.
         OK = 0,
@@ -17,7 +17,7 @@ c_enum! {
         SIZE_EXCEEDED = 5,
         /// The operation could not be done on this connection; for a write-set: it was not ordered.
         CONN_FAIL = 6,
-        /// The node cannot go on replicating; the code of a refused option too.
+        /// The node cannot go on replicating; also the code of a refused option.
         NODE_FAIL = 7,
         /// The server must abort.
         FATAL = 8,
@@ -29,7 +29,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What a callback into the server returns (`wsrep_cb_status_t`): any positive value is a critical failure.
+    /// The result of a callback into the server (`wsrep_cb_status_t`): any positive value is a critical failure.
     CbStatus {
         /// The callback did its work.
         SUCCESS = 0,
@@ -39,7 +39,7 @@ c_enum! {
 }
 
 impl CbStatus {
-    /// Whether the callback succeeded.
+    /// Returns true if the callback succeeded.
     pub fn is_success(self) -> bool {
         self == CbStatus::SUCCESS
     }
@@ -86,7 +86,7 @@ c_enum! {
         PRIMARY = 0,
         /// The view lacks quorum.
         NON_PRIMARY = 1,
-        /// The node is connected to nobody.
+        /// The node is connected to no other node.
         DISCONNECTED = 2,
     }
 }

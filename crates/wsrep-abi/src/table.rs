@@ -8,8 +8,8 @@ use crate::init::{EncKey, InitArgs};
 use crate::stats::StatsVar;
 use crate::status::WsrepStatus;
 
-/// A provider as the server sees it (`struct wsrep_st`, `wsrep_t`). docs/server-contract.md#the-calls tells what
-/// each call must do, on which thread it comes, and what the server makes of its result.
+/// A provider as the server sees it (`struct wsrep_st`, `wsrep_t`). docs/server-contract.md#the-calls has, for each
+/// call, its duty, its thread, and the server's reaction to its result.
 #[repr(C)]
 pub struct Wsrep {
     /// [`crate::INTERFACE_VERSION`].
@@ -110,7 +110,7 @@ pub struct Wsrep {
             *mut TrxMeta,
         ) -> WsrepStatus,
     >,
-    /// Ends it; a non-empty buffer is an error to vote on.
+    /// Ends the action; a non-empty buffer is an error to vote on.
     pub to_execute_end: Option<unsafe extern "C" fn(*mut Wsrep, ConnId, *const Buf) -> WsrepStatus>,
     /// Collects a preordered event. Unused by MariaDB.
     pub preordered_collect: Option<
@@ -129,7 +129,7 @@ pub struct Wsrep {
     >,
     /// The donor's script is done: position, 0 or a negative errno.
     pub sst_sent: Option<unsafe extern "C" fn(*mut Wsrep, *const Gtid, c_int) -> WsrepStatus>,
-    /// The joiner has its snapshot: position, state (unused), 0 or a negative errno.
+    /// The joiner has its SST: position, state (unused), 0 or a negative errno.
     pub sst_received:
         Option<unsafe extern "C" fn(*mut Wsrep, *const Gtid, *const Buf, c_int) -> WsrepStatus>,
     /// Asks for a snapshot. Unused by MariaDB.
@@ -137,13 +137,13 @@ pub struct Wsrep {
         Option<unsafe extern "C" fn(*mut Wsrep, *const Buf, *const c_char) -> WsrepStatus>,
     /// Status variables, ended by one without name.
     pub stats_get: Option<unsafe extern "C" fn(*mut Wsrep) -> *mut StatsVar>,
-    /// Frees them.
+    /// Frees the variables.
     pub stats_free: Option<unsafe extern "C" fn(*mut Wsrep, *mut StatsVar)>,
     /// Starts averages anew.
     pub stats_reset: Option<unsafe extern "C" fn(*mut Wsrep)>,
     /// Stops at a seqno and returns it; negative errno on failure.
     pub pause: Option<unsafe extern "C" fn(*mut Wsrep) -> Seqno>,
-    /// Goes on.
+    /// Ends the pause.
     pub resume: Option<unsafe extern "C" fn(*mut Wsrep) -> WsrepStatus>,
     /// Leaves flow control (counted).
     pub desync: Option<unsafe extern "C" fn(*mut Wsrep) -> WsrepStatus>,
@@ -152,9 +152,9 @@ pub struct Wsrep {
     /// Cluster-wide lock: name, shared, owner, timeout in ns. Unused by MariaDB.
     pub lock:
         Option<unsafe extern "C" fn(*mut Wsrep, *const c_char, bool, u64, i64) -> WsrepStatus>,
-    /// Releases it. Unused by MariaDB.
+    /// Releases the lock. Unused by MariaDB.
     pub unlock: Option<unsafe extern "C" fn(*mut Wsrep, *const c_char, u64) -> WsrepStatus>,
-    /// Whether it is held, and by whom (out). Unused by MariaDB.
+    /// Returns true if the lock is held, and the holder (out). Unused by MariaDB.
     pub is_locked:
         Option<unsafe extern "C" fn(*mut Wsrep, *const c_char, *mut u64, *mut Uuid) -> bool>,
     /// The provider's name.
@@ -165,7 +165,7 @@ pub struct Wsrep {
     pub provider_vendor: *const c_char,
     /// Ends the provider. Called twice: the second call must do nothing.
     pub free: Option<unsafe extern "C" fn(*mut Wsrep)>,
-    /// The loader's `dlopen` handle: not the provider's to touch.
+    /// The loader's `dlopen` handle: the provider must not touch it.
     pub dlh: *mut c_void,
     /// The provider's own pointer.
     pub ctx: *mut c_void,

@@ -30,7 +30,7 @@ pub struct ViewInfoHeader {
     pub state_id: Gtid,
     /// Number of the view; -1 for a non-primary one.
     pub view: Seqno,
-    /// Whether it has quorum.
+    /// Tells whether the view has quorum.
     pub status: ViewStatus,
     /// Capabilities that all its members have ([`crate::cap`]).
     pub capabilities: u32,
@@ -38,7 +38,7 @@ pub struct ViewInfoHeader {
     pub my_idx: c_int,
     /// Number of members that follow the header.
     pub memb_num: c_int,
-    /// Application protocol agreed on.
+    /// Application protocol of the view.
     pub proto_ver: c_int,
 }
 
@@ -49,13 +49,13 @@ pub struct ViewHeader {
     pub state_id: Gtid,
     /// Number of the view; -1 for a non-primary one.
     pub view: Seqno,
-    /// Whether it has quorum.
+    /// Tells whether the view has quorum.
     pub status: ViewStatus,
     /// Capabilities that all its members have ([`crate::cap`]).
     pub capabilities: u32,
     /// Index of this node among the members, `None` if it is not one of them.
     pub my_idx: Option<usize>,
-    /// Application protocol agreed on.
+    /// Application protocol of the view.
     pub proto_ver: i32,
 }
 
@@ -124,7 +124,7 @@ impl ViewBuffer {
         ViewBuffer { words }
     }
 
-    /// What callbacks take: valid as long as this buffer.
+    /// Returns the pointer for callbacks: valid as long as this buffer.
     pub fn as_ptr(&self) -> *const ViewInfoHeader {
         self.words.as_ptr().cast()
     }

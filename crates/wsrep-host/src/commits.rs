@@ -1,4 +1,5 @@
-//! What takes a write-set through its life: a provider, or the stand-in that answers at once.
+//! The life of a write-set in the library: key, data, certification, commit order, release. [`Loaded`] passes it to a
+//! provider; [`Null`] is a stand-in that answers at once.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,14 +14,14 @@ pub struct WriteSet<'a> {
     pub id: u64,
     /// The rows that it changes.
     pub rows: &'a [u64],
-    /// What the others apply.
+    /// The bytes that the other nodes apply.
     pub payload: &'a [u8],
 }
 
 /// Takes write-sets through their life.
 pub trait Commits: Send + Sync {
-    /// Takes a write-set from its first key to its release. `commit` gets the seqno in its turn, and whether it commits.
-    /// `Ok(false)` if it lost against another one.
+    /// Takes a write-set from its first key to its release. Calls `commit` in its turn in the commit order, with the
+    /// seqno and whether it commits. Returns `Ok(false)` if the write-set lost a conflict.
     fn commit(
         &self,
         write_set: &WriteSet<'_>,
@@ -39,14 +40,14 @@ impl Commits for Loaded {
     ) -> Result<bool, HostError> {
         let mut transaction = self.transaction(write_set.connection, write_set.id);
         for row in write_set.rows {
-            // As MariaDB has it: database, table, the number of the index and the row's key in it.
+            // MariaDB's key: database, table, index number, and the row's key in that index.
             let mut key = [0_u8; 9];
             key[1..].copy_from_slice(&row.to_be_bytes());
             transaction.append_key(&[b"lab", b"t", &key], KeyType::UPDATE)?;
         }
         transaction.append_data(write_set.payload)?;
         let commits = transaction.certify()?;
-        // One that lost has its place in the order all the same.
+        // A write-set that lost takes its place in the commit order all the same.
         if let Some(seqno) = transaction.seqno() {
             transaction.commit_order_enter()?;
             commit(seqno, commits);
@@ -61,7 +62,7 @@ impl Commits for Loaded {
     }
 }
 
-/// A stand-in that replicates nothing and answers at once: what remains is the time of the host itself.
+/// A stand-in that replicates nothing and answers at once. With it, a load measures the time of the host itself.
 #[derive(Default)]
 pub struct Null {
     last: AtomicI64,

@@ -1,9 +1,9 @@
-//! A process that is to a wsrep provider what a server is, without a database: it joins a cluster, applies what comes in
-//! commit order, and commits write-sets of its own from many clients.
+//! A process that behaves towards a wsrep provider as a server does, but has no database. It joins a cluster, applies
+//! write-sets in commit order, and commits write-sets of its own from many clients.
 //!
 //! [`run`] is the whole process: it reads a [`Command`] per line of standard input and answers each with a [`Reply`] on
-//! standard output. It ends when its input does, so nothing is left behind by whoever started it. The provider's messages go
-//! to standard error.
+//! standard output. It ends when its input ends, so it never outlives its parent. The provider's messages go to
+//! standard error.
 
 #![forbid(unsafe_code)]
 

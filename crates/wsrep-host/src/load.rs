@@ -14,7 +14,7 @@ use crate::protocol::{LoadPlan, LoadResult};
 use crate::sequence::Sequence;
 use crate::usage::Usage;
 
-/// Rows of each client that nobody else changes.
+/// Rows that only one client changes, per client.
 const OWN_ROWS: u64 = 100_000;
 
 /// Rows that all nodes change.
@@ -51,7 +51,7 @@ pub fn run(
             })
             .collect();
         ready.wait();
-        // The clients go on until both ends of the measured time have been seen.
+        // The clients continue until this thread has seen both ends of the measured time.
         sleep(warmup, &stop);
         let before = Usage::now();
         sleep(measured, &stop);
@@ -81,7 +81,7 @@ pub fn run(
         for (sum, n) in result.per_second.iter_mut().zip(&client.per_second) {
             *sum += n;
         }
-        // Both have the same bounds.
+        // Both histograms have the same bounds.
         let _ = latency.add(&client.latency_ns);
     }
     let buckets = latency.iter_recorded();
@@ -104,12 +104,12 @@ fn sleep(time: Duration, stop: &AtomicBool) {
     }
 }
 
-/// From a nanosecond to a minute, to 1 %.
+/// A histogram from a nanosecond to a minute, with a resolution of 1 %.
 pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("the bounds are in order")
 }
 
-/// One client, and what it saw within the measured time.
+/// One client, with its counts of the measured time.
 struct Client {
     number: u64,
     begin: Instant,
@@ -200,7 +200,7 @@ struct Pace {
 impl Pace {
     fn new(plan: &LoadPlan, number: u64, now: Instant) -> Self {
         let interval = plan.interval_us.map(Duration::from_micros);
-        // Clients start spread over an interval.
+        // Clients start at different times within one interval.
         let share = (random(number, u64::MAX) >> 40) as f64 / (1_u64 << 24) as f64;
         let offset = interval.unwrap_or_default().mul_f64(share);
         Self {
@@ -209,7 +209,8 @@ impl Pace {
         }
     }
 
-    /// The moment from which the next write-set counts, once it has come; `None` when the load is over.
+    /// Returns the moment from which the next write-set's latency counts, after that moment has come; `None` when the
+    /// load is over.
     fn next(&mut self, stop: &AtomicBool) -> Option<Instant> {
         let Some(interval) = self.interval else {
             return (!stop.load(Ordering::Relaxed)).then(Instant::now);
@@ -221,8 +222,8 @@ impl Pace {
     }
 }
 
-/// The rows of a client's `n`th write-set: its own, but for a share of the write-sets whose first row is one of the few that
-/// all nodes change.
+/// Returns the rows of a client's `n`th write-set. They are the client's own. In `hot_percent` of the write-sets the
+/// first row is one of the few that all nodes change.
 fn rows(client: u64, n: u64, hot_percent: f64) -> [u64; ROWS_PER_WRITE_SET] {
     let draw = random(client, n);
     let own = HOT_ROWS + client * OWN_ROWS;

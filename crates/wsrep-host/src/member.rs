@@ -1,4 +1,4 @@
-//! What a provider calls: the application that this process is.
+//! The calls of a provider into the application, which is this process.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,12 +14,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::sequence::Sequence;
 
-/// How a state transfer begins its request: the name of the method, and the path of the joiner's file follows.
+/// First bytes of a state transfer request: the name of the method. The path of the joiner's file follows.
 const METHOD: &[u8] = b"lab\0";
 
-/// A member of the cluster whose only data are the sequence of write-sets.
+/// A member of the cluster; its only data is the sequence of write-sets.
 pub struct Member {
-    /// Where a donor leaves its position. Its other data are not transferred: all sequences begin with the load.
+    /// The file for the donor's position. A donor transfers nothing else: all sequences begin with the load.
     donated: PathBuf,
     sequence: Sequence,
     is_synced: Mutex<bool>,
@@ -27,7 +27,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// A member whose files lie in `dir`.
+    /// Returns a member with its files in `dir`.
     pub fn new(dir: &Path) -> Self {
         Self {
             donated: dir.join("donated-position"),
@@ -37,7 +37,7 @@ impl Member {
         }
     }
 
-    /// The position that a donor has left, once.
+    /// Returns the position that a donor has left, and removes the file; `None` if there is no file.
     pub fn take_donated(&self) -> Option<Gtid> {
         let text = fs::read_to_string(&self.donated).ok()?;
         fs::remove_file(&self.donated).ok()?;
@@ -48,12 +48,12 @@ impl Member {
         })
     }
 
-    /// What has committed here.
+    /// Returns the sequence of write-sets that have committed here.
     pub fn sequence(&self) -> &Sequence {
         &self.sequence
     }
 
-    /// Waits until the node is in step with its group; false when that takes longer than `patience`.
+    /// Waits until the node is in step with its group. Returns false if that takes longer than `patience`.
     pub fn wait_synced(&self, patience: Duration) -> bool {
         let waited = self
             .changed
@@ -105,7 +105,7 @@ impl Application for Member {
     }
 }
 
-/// Writes a file that is either there with all its text, or not at all.
+/// Writes a file atomically: the file has the whole text, or is not there.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let partial = path.with_extension("partial");
     fs::write(&partial, text)?;

@@ -18,32 +18,32 @@ use crate::sequence::Digest;
 /// The cluster's name.
 const CLUSTER: &str = "trireme-lab";
 
-/// To join a cluster, or to catch up with it, takes less.
+/// Limit for joining a cluster and for catching up with it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a node looks whether something has come that it waits for.
+/// How often a node checks for something that it waits for.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Why a node cannot do what it is told.
+/// The reasons why a node cannot carry out a command.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The provider does not serve.
+    /// The provider returned an error.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// It did not get in step.
+    /// The node did not get in step with its group in time.
     #[error("the node was not in step with its group after {} s", PATIENCE.as_secs())]
     NotSynced,
-    /// Something is missing for too long.
+    /// The node did not commit all write-sets in time.
     #[error("seqno {wanted} was not committed here after {} s: only {here}", PATIENCE.as_secs())]
     Behind {
-        /// What all nodes have.
+        /// The last seqno that has committed on all nodes.
         wanted: i64,
-        /// What this one has.
+        /// The last seqno that has committed on this node.
         here: i64,
     },
 }
 
-/// What a library says of itself.
+/// Returns a library's name and version.
 pub fn probe(library: &Path) -> Result<Identity, NodeError> {
     Ok(Library::open(library)?.identity())
 }
@@ -79,7 +79,7 @@ impl Node {
         let loaded = Arc::new(library.start(&parameters, member.clone())?);
         loaded.connect(CLUSTER, &start.peers)?;
         let mut appliers = Appliers::default();
-        // As in a server: one thread until the node has its state.
+        // The same as a server: one applier thread until the node has its state.
         appliers.add(&loaded);
         let in_step = get_in_step(&member, &loaded);
         if in_step.is_ok() {
@@ -91,7 +91,7 @@ impl Node {
         let node = Self { member, provider };
         match in_step {
             Ok(()) => Ok(node),
-            // Its cluster is not to wait for a member that never gets in step.
+            // Leave: the cluster must not wait for a member that never gets in step.
             Err(error) => node.leave().and(Err(error)),
         }
     }
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Forgets the sequence so far.
+    /// Clears the sequence.
     pub fn begin(&self) {
         self.member.sequence().clear();
     }
@@ -137,7 +137,7 @@ impl Node {
             appliers.leaving.store(true, Ordering::SeqCst);
             loaded.disconnect()?;
             for thread in appliers.threads {
-                // What a thread that panicked had to say is in the log.
+                // A panicking thread has already written its message to standard error.
                 let _ = thread.join();
             }
             if let Some(loaded) = Arc::into_inner(loaded) {

@@ -11,10 +11,10 @@ use nix::unistd::Pid;
 use crate::node::{Node, NodeError, probe};
 use crate::protocol::{Command, Reply};
 
-/// The argument by which a program that may be this process is told to be it.
+/// The argument that turns a program into this process.
 pub const SUBCOMMAND: &str = "wsrep-host";
 
-/// Does what standard input says, until it ends or says [`Command::Leave`].
+/// Carries out the commands of standard input, until it ends or the command is [`Command::Leave`].
 pub fn run() -> ExitCode {
     let mut node = None;
     for command in commands() {
@@ -22,7 +22,7 @@ pub fn run() -> ExitCode {
         let reply = obey(&mut node, command).unwrap_or_else(|error| Reply::Failed {
             reason: error.to_string(),
         });
-        // Whoever listened has gone, and the end of the input follows.
+        // On an error the reader is gone: standard input will end soon.
         let _ = say(&reply);
         if is_last {
             return ExitCode::SUCCESS;
@@ -31,7 +31,8 @@ pub fn run() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The commands, read by a thread of its own: the end of the input ends the process also within a load.
+/// Returns the commands. A thread of its own reads them, so that the end of the input also ends the process within a
+/// load.
 fn commands() -> mpsc::Receiver<Command> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -41,7 +42,7 @@ fn commands() -> mpsc::Receiver<Command> {
                 Err(error) => eprintln!("host: cannot read {line:?}: {error}"),
             }
         }
-        // An orderly exit would run the library's destructors beside its threads.
+        // An orderly exit would run the library's destructors while its threads still run.
         let _ = kill(Pid::this(), Signal::SIGKILL);
     });
     receiver
@@ -81,7 +82,7 @@ fn obey(node: &mut Option<Node>, command: Command) -> Result<Reply, HostProcessE
     })
 }
 
-/// Why a command is not obeyed.
+/// The reasons why a command fails.
 #[derive(Debug, thiserror::Error)]
 enum HostProcessError {
     #[error(transparent)]

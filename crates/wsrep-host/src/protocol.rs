@@ -1,4 +1,4 @@
-//! What goes in and out of the process: one JSON value per line.
+//! Input and output of the process: one JSON value per line. [`Command`] comes in, [`Reply`] goes out.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::sequence::Digest;
 
-/// What the process is told.
+/// A command to the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Command {
-    /// Load a library and say what it is: [`Reply::Identity`].
+    /// Load a library and tell its name and version: [`Reply::Identity`].
     Probe(PathBuf),
     /// Join a cluster, once: [`Reply::Ready`].
     Start(Start),
-    /// Forget the sequence of write-sets so far: [`Reply::Begun`]. Nobody commits meanwhile.
+    /// Clear the sequence of write-sets: [`Reply::Begun`]. Nobody commits meanwhile.
     Begin,
     /// Commit write-sets: [`Reply::Loaded`].
     Load(LoadPlan),
@@ -23,22 +23,22 @@ pub enum Command {
     Leave,
 }
 
-/// How a node is started.
+/// The settings of a node's start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// The provider; none for the stand-in that answers at once.
+    /// The provider; `None`: the stand-in that answers at once.
     pub library: Option<PathBuf>,
     /// Name of the node.
     pub name: String,
     /// Its address, with a port.
     pub address: String,
-    /// Addresses of nodes to join; without any it founds the cluster.
+    /// Addresses of nodes to join; if empty, the node founds the cluster.
     pub peers: Vec<String>,
     /// Directory for the provider's files.
     pub data_dir: PathBuf,
     /// Provider options.
     pub options: String,
-    /// Threads that apply.
+    /// Number of applier threads.
     pub appliers: usize,
 }
 
@@ -47,29 +47,29 @@ pub struct Start {
 pub struct LoadPlan {
     /// Clients that commit one write-set after the other.
     pub clients: u64,
-    /// Number of the first one; those of all nodes differ.
+    /// Number of the first client. Client numbers differ between all nodes.
     pub first_client: u64,
-    /// Load that is not counted.
+    /// Time of load that is not counted, in milliseconds.
     pub warmup_ms: u64,
-    /// Load that is.
+    /// Time of load that is counted, in milliseconds.
     pub measured_ms: u64,
-    /// Write-sets out of a hundred that take a key which all nodes use.
+    /// Percentage of write-sets with a key that all nodes use.
     pub hot_percent: f64,
-    /// Size of what others apply.
+    /// Size of the payload that the other nodes apply, in bytes.
     pub payload_bytes: usize,
-    /// Time from one write-set of a client to its next; none: at once.
+    /// Time between two write-sets of a client, in microseconds; `None`: no pause.
     pub interval_us: Option<u64>,
 }
 
-/// What a load gave.
+/// The result of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
     /// Write-sets committed within the measured time.
     pub write_sets: u64,
-    /// Write-sets that lost against another one within that time.
+    /// Write-sets that lost a conflict within the measured time.
     pub conflicts: u64,
-    /// From the first `append_key` of a write-set (or when it was due) until `release` has returned: buckets of an
-    /// HdrHistogram, in nanoseconds, with their counts.
+    /// Latency from the first `append_key` of a write-set (or from the moment when it was due) until `release` has
+    /// returned: buckets of an HdrHistogram, in nanoseconds, with their counts.
     pub latency_ns: Vec<(u64, u64)>,
     /// Write-sets committed in each second.
     pub per_second: Vec<u64>,
@@ -77,14 +77,14 @@ pub struct LoadResult {
     pub cpu_us: u64,
     /// Times that a thread of this process gave up its processor to wait.
     pub voluntary_switches: u64,
-    /// The last seqno that has passed commit order here: none of this node's clients got a later one.
+    /// The last seqno that has passed commit order here. No write-set of this node's clients has a later one.
     pub last_seqno: i64,
 }
 
-/// What the process answers.
+/// A reply of the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// What the library says of itself.
+    /// The library's name and version.
     Identity {
         /// Its name.
         name: String,
@@ -93,17 +93,17 @@ pub enum Reply {
     },
     /// The node is in step with its group.
     Ready,
-    /// The sequence is empty.
+    /// The sequence was cleared.
     Begun,
     /// The load has ended.
     Loaded(LoadResult),
-    /// What has committed since [`Command::Begin`].
+    /// The digest of the write-sets that have committed since [`Command::Begin`].
     Settled(Digest),
     /// The node has left.
     Left,
-    /// It could not be done.
+    /// The command failed.
     Failed {
-        /// Why: one line.
+        /// The reason: one line.
         reason: String,
     },
 }

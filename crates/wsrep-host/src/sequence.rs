@@ -1,4 +1,4 @@
-//! What has committed on this node, and in which order: as little as tells two nodes apart.
+//! The sequence of write-sets that have committed on this node, kept as a digest: enough to tell two nodes apart.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ pub struct Digest {
     pub committed: u64,
     /// Write-sets that lost their certification.
     pub failed: u64,
-    /// Write-sets that did not come after the one before.
+    /// Write-sets with a seqno that is not above the highest one before.
     pub out_of_order: u64,
     /// The last seqno.
     pub last: i64,
@@ -27,7 +27,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Adds a write-set, within its commit order: the hash of its payload, or none if it lost its certification.
+    /// Adds a write-set, within its commit order. `payload`: the hash of the payload; `None` if the write-set failed
+    /// certification.
     pub fn add(&self, seqno: i64, payload: Option<u64>) {
         let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
         let mut block = [0_u8; 25];
@@ -46,12 +47,12 @@ impl Sequence {
         digest.last = digest.last.max(seqno);
     }
 
-    /// What has been added since the last [`Sequence::clear`].
+    /// Returns the digest of the sequence since the last [`Sequence::clear`].
     pub fn digest(&self) -> Digest {
         *self.digest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets everything.
+    /// Clears the sequence.
     pub fn clear(&self) {
         *self.digest.lock().unwrap_or_else(PoisonError::into_inner) = Digest::default();
     }

@@ -1,10 +1,10 @@
-//! What this process has taken of the machine.
+//! The processor time and the context switches of this process.
 
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// What this process has taken since it started.
+/// The use since the process started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// User and system time.
@@ -14,7 +14,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Until now; zeros should the kernel refuse, which it does for no process that asks about itself.
+    /// Returns the use until now. Returns zeros if the kernel refuses, which it never does for the own process.
     pub fn now() -> Self {
         let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
             return Self::default();
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// Since `earlier`.
+    /// Returns the use since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             cpu: self.cpu.saturating_sub(earlier.cpu),

@@ -1,10 +1,10 @@
-//! Options that follow from others: addresses from `wsrep_node_address`, TLS from its certificate.
+//! Options with values that follow from others: addresses from `wsrep_node_address`, TLS from its certificate.
 
 use super::Options;
 use crate::url::{AddressError, HostPort};
 
 impl Options {
-    /// Where to listen for the group: `gmcast.listen_addr`, by default every IPv4 address, and `base_port`.
+    /// Returns the address to listen on: `gmcast.listen_addr`, by default every IPv4 address, and `base_port`.
     pub fn listen_address(&self) -> Result<HostPort, AddressError> {
         let text = self.str("gmcast.listen_addr");
         let address = HostPort::parse_with_scheme(if text.is_empty() { "0.0.0.0" } else { text })?;
@@ -14,9 +14,9 @@ impl Options {
         })
     }
 
-    /// Default port of group traffic.
+    /// Returns the default port of group traffic.
     pub fn base_port(&self) -> u16 {
-        // The registry bounds it to 1..=65535.
+        // The registry limits it to 1..=65535.
         u16::try_from(self.int("base_port")).unwrap_or(u16::MAX)
     }
 
@@ -37,7 +37,7 @@ impl Options {
         Ok(())
     }
 
-    /// Gives `ist.recv_addr` its default once `base_host` is known for good.
+    /// Gives `ist.recv_addr` its default when `base_host` is final.
     pub(super) fn complete_addresses(&mut self) {
         if self.str("ist.recv_addr").is_empty() {
             match self.values.get("base_host").cloned() {
@@ -47,14 +47,15 @@ impl Options {
         }
     }
 
-    /// Shows what TLS adds. A certificate and a key turn it on unless `socket.ssl` is set.
+    /// Shows the options that TLS adds. A certificate and a key turn TLS on unless `socket.ssl` is set.
     pub(super) fn complete_tls(&mut self) {
         let has_files =
             !self.str("socket.ssl_cert").is_empty() && !self.str("socket.ssl_key").is_empty();
         if !self.is_shown("socket.ssl") && has_files {
             self.values.insert("socket.ssl", "YES".to_string());
         }
-        // The server only asks to reload certificates, or the secret, if it finds `socket.ssl_reload` in the option string.
+        // The server requests a reload of certificates, or of the secret, only if the option string contains
+        // `socket.ssl_reload`.
         let shown: &[(&str, &str)] = match self.bool("socket.ssl") {
             true => &[("socket.ssl_cipher", ""), ("socket.ssl_reload", "1")],
             false if self.str("repl.secret_file").is_empty() => &[],

@@ -1,8 +1,7 @@
 //! Provider options (`wsrep_provider_options`), as Galera's users know them.
 //!
 //! [`Options`] holds the text of every option that is set or shown. Values are checked when they come in, so the typed
-//! getters cannot fail; asking them for an option that does not exist, or for another type than it has, is a mistake of
-//! the program and panics.
+//! getters cannot fail. A getter panics if the option does not exist or has another type: that is a bug in the program.
 
 mod addresses;
 #[cfg(test)]
@@ -20,7 +19,8 @@ pub use syntax::{escape, split};
 use value::{Kind, find_word, parse_decimal};
 pub use value::{Typed, parse_bool, parse_duration, parse_int};
 
-/// When options are set. An option may change up to a certain phase; setting it to its present value always succeeds.
+/// The phase in which options are set. An option may change up to its last phase; setting it to its present value
+/// always succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// While the provider starts.
@@ -31,7 +31,7 @@ pub enum Phase {
     Runtime,
 }
 
-/// An option that was set to something new, or a command (such as `socket.ssl_reload`).
+/// An option that got a new value, or a command (such as `socket.ssl_reload`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Name of the option.
@@ -40,7 +40,7 @@ pub struct Change {
     pub value: Typed,
 }
 
-/// Why options were refused.
+/// The reason why options were refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
     /// No option has this name. MTR and users know this wording.
@@ -64,25 +64,25 @@ pub enum OptionError {
         /// The key.
         key: String,
     },
-    /// The value is not one of the option's type. MariaDB's suites know the first two words.
+    /// The value is not one of the option's type. MariaDB's suites expect the first two words.
     #[error("Setting parameter '{key}' to '{value}' failed: expected {expected}")]
     BadValue {
         /// The option.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
     },
-    /// The option cannot change any more.
+    /// The option can no longer change.
     #[error("Parameter '{key}' cannot be changed {}", too_late(.until))]
     Fixed {
         /// The option.
         key: &'static str,
-        /// The last phase in which it could.
+        /// The last phase in which the option could change.
         until: Phase,
     },
-    /// The option belongs into the configuration.
+    /// The option belongs in the configuration.
     #[error(
         "Parameter '{key}' cannot be set in the cluster address, only in wsrep_provider_options"
     )]
@@ -90,12 +90,12 @@ pub enum OptionError {
         /// The option.
         key: &'static str,
     },
-    /// `wsrep_node_address` cannot be read.
+    /// `wsrep_node_address` is invalid.
     #[error("Bad node address: {0}; correct wsrep_node_address")]
     NodeAddress(#[from] AddressError),
 }
 
-/// Says when an option could have been changed.
+/// Returns the phrase that says since when an option cannot change.
 fn too_late(until: &Phase) -> &'static str {
     match until {
         Phase::Init => "after startup",
@@ -112,9 +112,9 @@ pub struct VisibleOption {
     pub name: &'static str,
     /// Its value now.
     pub value: Typed,
-    /// Whether it is deprecated.
+    /// True if it is deprecated.
     pub deprecated: bool,
-    /// Whether it cannot change at run time.
+    /// True if it cannot change at run time.
     pub read_only: bool,
 }
 
@@ -122,13 +122,14 @@ pub struct VisibleOption {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     values: BTreeMap<&'static str, String>,
-    /// Why nothing follows from the node address. A server may load a provider that it never connects, so only
+    /// The error in the node address, if there is one. A server may load a provider that it never connects, so only
     /// connecting fails for it.
     bad_node_address: Option<AddressError>,
 }
 
 impl Options {
-    /// Options of a node: defaults that follow from its data directory and address, then what `text` sets.
+    /// Returns the options of a node: defaults that follow from its data directory and address, then the settings in
+    /// `text`.
     ///
     /// As in Galera, `base_host`, `base_port` and `ist.recv_addr` come from the node address, and TLS is on when a
     /// certificate and a key are given, unless `socket.ssl` says otherwise.
@@ -152,8 +153,8 @@ impl Options {
         Ok(options)
     }
 
-    /// Sets options from `key = value; ...`. All or nothing: on an error nothing has changed. Returns what is new, in
-    /// the order of the text.
+    /// Sets options from `key = value; ...`. On an error no option has changed. Returns the changes, in the order of
+    /// the text.
     pub fn apply_string(&mut self, text: &str, phase: Phase) -> Result<Vec<Change>, OptionError> {
         let pairs = syntax::split(text)?;
         self.apply_pairs(
@@ -174,8 +175,8 @@ impl Options {
         let mut changes = Vec::new();
         for (key, value) in pairs {
             let spec = registry::find(key).ok_or_else(|| OptionError::Unknown(key.to_string()))?;
-            // A command is one even if it repeats what the configuration says, or the shown value: the server
-            // sends `socket.ssl_reload` so.
+            // A command is carried out even if it repeats the configured or shown value: the server sends
+            // `socket.ssl_reload` like that.
             let is_command = spec.trigger && phase == Phase::Runtime;
             if !is_command && next.values.get(spec.name).is_some_and(|now| now == value) {
                 continue;
@@ -204,7 +205,7 @@ impl Options {
                 });
             }
             if !is_command {
-                // MariaDB 11.8 passes six digits; a decimal is shown as short as it can be, 0.25 and 1.0.
+                // MariaDB 11.8 passes six digits; a decimal is shown as short as possible, 0.25 and 1.0.
                 let shown = match typed {
                     Typed::Double(number) => format!("{number:?}"),
                     _ => value.to_string(),
@@ -220,8 +221,8 @@ impl Options {
         Ok(changes)
     }
 
-    /// What holds for a connection to `cluster`: the options of its address come in addition. From the first one on more
-    /// defaults are shown. Fails for a node address that cannot be read.
+    /// Returns the options of a connection to `cluster`, with the options of its address added. From the first
+    /// connection on, more defaults are shown. Fails if the node address is invalid.
     pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
         if let Some(error) = &self.bad_node_address {
             return Err(error.clone().into());
@@ -234,7 +235,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Shows the defaults that Galera shows from the first connect on, `gmcast.listen_addr` among them.
+    /// Shows the defaults that Galera shows from the first connect on, such as `gmcast.listen_addr`.
     fn show_connected(&mut self) {
         let listen = format!("tcp://0.0.0.0:{}", self.str("base_port"));
         for spec in SPECS {
@@ -251,14 +252,15 @@ impl Options {
         }
     }
 
-    /// Value of a boolean option.
+    /// Returns the value of a boolean option.
     pub fn bool(&self, key: &str) -> bool {
         let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Bool | Kind::BoolOrInt));
         let text = self.text(spec);
         parse_bool(text).unwrap_or_else(|| parse_int(text).is_some_and(|n| n != 0))
     }
 
-    /// Value of a whole-number option, suffix and all. For `evs.auto_evict`, 1 and 0 stand for yes and no.
+    /// Returns the value of a whole-number option, with its suffix applied. For `evs.auto_evict`, 1 and 0 stand for yes
+    /// and no.
     pub fn int(&self, key: &str) -> i64 {
         let spec = self.expect_kind(key, |kind| {
             matches!(kind, Kind::Int { .. } | Kind::BoolOrInt)
@@ -268,13 +270,13 @@ impl Options {
         parse_int(text).unwrap_or_else(|| parse_bool(text).map_or(0, i64::from))
     }
 
-    /// Value of a decimal option.
+    /// Returns the value of a decimal option.
     pub fn double(&self, key: &str) -> f64 {
         let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Double { .. }));
         parse_decimal(self.text(spec)).unwrap_or_default()
     }
 
-    /// Value of a period in milliseconds, rounded up so that a period never vanishes.
+    /// Returns the value of a period in milliseconds, rounded up so that a period never becomes 0.
     pub fn duration_ms(&self, key: &str) -> u64 {
         let spec = self.expect_kind(key, |kind| kind == Kind::Duration);
         let nanos = parse_duration(self.text(spec))
@@ -283,7 +285,7 @@ impl Options {
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// The word that was chosen, spelled as the registry does, however it was written.
+    /// Returns the chosen word in the registry's spelling.
     pub fn choice(&self, key: &str) -> &'static str {
         let spec = self.expect_kind(key, |kind| matches!(kind, Kind::Choice(_)));
         match spec.kind {
@@ -293,17 +295,17 @@ impl Options {
         .unwrap_or(spec.default.text())
     }
 
-    /// Text of any option, as it was written; its default if it is not set.
+    /// Returns the text of any option, as written; its default if it is not set.
     pub fn str(&self, key: &str) -> &str {
         self.text(self.expect_kind(key, |_| true))
     }
 
-    /// Whether the option has a value in the option string: set, or a shown default.
+    /// Returns true if the option string contains the option: it is set, or has a shown default.
     pub fn is_shown(&self, key: &str) -> bool {
         self.values.contains_key(key)
     }
 
-    /// What the configuration service presents: every option but the hidden ones, sorted by name.
+    /// Returns the options for the configuration service: all but the hidden ones, sorted by name.
     pub fn visible(&self) -> impl Iterator<Item = VisibleOption> + '_ {
         SPECS
             .iter()
@@ -320,7 +322,7 @@ impl Options {
             })
     }
 
-    /// The options that are set to something else than their default, and mean nothing here.
+    /// Returns the options that have no effect here and are set to another value than their default.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let is_set = |spec: &&Spec| {
             let (now, default) = (
@@ -342,7 +344,7 @@ impl Options {
             .map_or(spec.default.text(), String::as_str)
     }
 
-    /// Finds an option that the program names.
+    /// Finds an option that the program's code names.
     fn expect_kind(&self, key: &str, fits: impl Fn(Kind) -> bool) -> &'static Spec {
         match registry::find(key) {
             Some(spec) if fits(spec.kind) => spec,
@@ -356,7 +358,7 @@ impl Options {
 }
 
 impl fmt::Display for Options {
-    /// The option string as `options_get` returns it. Setting it again succeeds and changes nothing.
+    /// Writes the option string as `options_get` returns it. Setting it again succeeds and changes nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.values
             .iter()

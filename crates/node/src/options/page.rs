@@ -1,4 +1,4 @@
-//! docs/provider-options.md says what the registry says.
+//! Checks that docs/provider-options.md agrees with the registry.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::Phase;
 use super::registry::{SPECS, Spec};
 use super::value::Kind;
 
-/// Their defaults follow from the node.
+/// Options with defaults that depend on the node.
 const FROM_THE_NODE: [&str; 5] = [
     "base_dir",
     "base_host",
@@ -24,7 +24,7 @@ struct Row {
     when: String,
     /// Effect or remark.
     text: String,
-    /// It stands in the section of options without an effect.
+    /// True if the row is in the section of options without an effect.
     without_effect: bool,
 }
 
@@ -33,7 +33,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The rows by the option's name; an option that has two is an error.
+/// Returns the rows by the option's name; panics if an option has two.
 fn rows(page: &str) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
     let mut without_effect = false;
@@ -68,7 +68,7 @@ fn default_of(spec: &Spec) -> String {
     }
 }
 
-/// What the kind tells of the column "value"; a number's unit is not in the registry.
+/// Returns the text of the column "value" for a kind; None if the unit of the number is not in the registry.
 fn value_of(kind: Kind) -> Option<String> {
     Some(match kind {
         Kind::Bool | Kind::BoolOrInt => "yes / no".to_owned(),

@@ -1,12 +1,12 @@
 //! All provider options: Galera's names, types and defaults, and Trireme's own.
 //!
-//! Measured on Galera 26.4.23 (server-contract-reference.md#options). Options without a meaning here are accepted all
-//! the same, so that an existing configuration keeps working.
+//! Measured on Galera 26.4.23 (server-contract-reference.md#options). Options without a meaning here are accepted too,
+//! so that an existing configuration keeps working.
 
 use super::Phase;
 use super::value::Kind;
 
-/// What an option is worth when nobody sets it, and whether the option string shows that.
+/// The default of an option, and whether the option string shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
     /// Shown from the start.
@@ -35,20 +35,20 @@ pub struct Spec {
     pub name: &'static str,
     /// Type and bounds.
     pub kind: Kind,
-    /// Default; for the options that depend on the node (`base_*`, `gcache.dir`, `ist.recv_addr`,
-    /// `gmcast.listen_addr`) only a stand-in.
+    /// Default; only a stand-in for the options that depend on the node (`base_*`, `gcache.dir`, `ist.recv_addr`,
+    /// `gmcast.listen_addr`).
     pub default: DefaultValue,
-    /// The last phase in which it may change.
+    /// The last phase in which the option may change.
     pub until: Phase,
     /// Deprecated: accepted, and shown to the configuration service as such.
     pub deprecated: bool,
     /// Not shown to the configuration service.
     pub hidden: bool,
-    /// Setting it at run time is a command; the value is not kept.
+    /// Setting the option at run time is a command; the value is not kept.
     pub trigger: bool,
-    /// Refused in a cluster address: what changes it later knows no address.
+    /// Refused in a cluster address, because later changes of the option do not know the address.
     pub not_in_address: bool,
-    /// Accepted, and means nothing here.
+    /// Accepted, but has no effect here.
     pub without_effect: bool,
 }
 
@@ -228,7 +228,8 @@ pub const SPECS: &[Spec] = &[
     start("ist.recv_bind", Address, Unshown("")).without_effect(),
     connect("pc.announce_timeout", Duration, Shown("PT3S")).without_effect(),
     dynamic("pc.bootstrap", Bool, Unshown("no")).trigger(),
-    // Trireme's own: a new cluster of so many data nodes is founded without choosing one (docs/protocol.md).
+    // Trireme's own: so many data nodes found a new cluster together, and the operator chooses none of them
+    // (docs/protocol.md).
     connect("pc.bootstrap_expect", NODES, Unshown("0")),
     connect("pc.checksum", Bool, Shown("false")).without_effect(),
     dynamic("pc.ignore_quorum", Bool, Shown("false")),
@@ -237,7 +238,8 @@ pub const SPECS: &[Spec] = &[
     connect("pc.npvo", Bool, Shown("false")).without_effect(),
     connect("pc.recovery", Bool, Shown("true")),
     connect("pc.version", Str, Shown("0")).without_effect(),
-    // Trireme's own: without the voters that are missing after a loss of power of half or more (docs/protocol.md, rule 4).
+    // Trireme's own: after a power loss of half of the votes or more, how long to wait for the voters that are missing
+    // (0: for ever; docs/protocol.md, rule 4).
     dynamic("pc.wait_evidence", Duration, Unshown("PT0S")),
     connect("pc.wait_prim", Bool, Shown("true")),
     connect("pc.wait_prim_timeout", Duration, Shown("PT30S")),
@@ -257,16 +259,16 @@ pub const SPECS: &[Spec] = &[
         Shown("3"),
     )
     .without_effect(),
-    // Trireme's own: what an acknowledged commit has survived (docs/guarantees.md, section 4).
+    // Trireme's own: the failures that an acknowledged commit survives (docs/guarantees.md, section 4).
     start(
         "repl.durability",
         Choice(&["memory", "os", "disk"]),
         Shown("os"),
     ),
-    // Likewise: how long writers wait for one slow member before the group leaves it out of flow control (in
-    // milliseconds; 0: as long as it takes).
+    // Trireme's own: how long writers wait for one slow member before the group leaves it out of flow control (in
+    // milliseconds; 0: for ever).
     dynamic("repl.fc_desync_after_ms", COUNT, Shown("60")),
-    // Likewise: how a node shows that was left out so: as a desynced one, or as one in step (docs/load-balancers.md).
+    // Trireme's own: the state that such a member shows: desynced, or in step (docs/load-balancers.md).
     dynamic(
         "repl.fc_desync_state",
         Choice(&["donor", "synced"]),
@@ -278,15 +280,15 @@ pub const SPECS: &[Spec] = &[
         Shown("FLAT8"),
     )
     .without_effect(),
-    // Likewise: a directory in memory for marks (docs/state-files.md); empty: none are kept.
+    // Trireme's own: a directory in memory for marks (docs/state-files.md); empty: no marks.
     start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
     dynamic("repl.proto_max", Str, Shown("11")).without_effect(),
     // Trireme's own: plaintext is neither dialed nor accepted (docs/security.md).
     dynamic("repl.require_encryption", Bool, Unshown("no")).not_in_address(),
-    // Likewise: the file of a secret that all nodes share (docs/security.md).
+    // Trireme's own: the file of a secret that all nodes share (docs/security.md).
     dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
-    // Likewise: whether this node is to be the leader (docs/protocol.md).
+    // Trireme's own: whether this node should be the leader (docs/protocol.md).
     dynamic(
         "repl.sequencer",
         Choice(&["auto", "prefer", "never"]),

@@ -1,10 +1,11 @@
 //! The option string: `key = value; key = value; `.
 //!
-//! `;` ends a pair, `=` binds, `\` takes the next character literally, blanks around keys and values do not count.
+//! `;` ends a pair, `=` separates key and value, `\` takes the next character literally, and blanks around keys and
+//! values do not count.
 
 use super::OptionError;
 
-/// Splits an option string into its pairs. Blank pairs, and so a blank string, are nothing.
+/// Splits an option string into its pairs. Blank pairs are ignored, and so is a blank string.
 pub fn split(text: &str) -> Result<Vec<(String, String)>, OptionError> {
     let mut pairs = Vec::new();
     let mut fields = vec![String::new()];
@@ -52,7 +53,7 @@ pub fn split(text: &str) -> Result<Vec<(String, String)>, OptionError> {
     Ok(pairs)
 }
 
-/// `value` with the characters escaped that have a meaning in the option string.
+/// Returns `value` with a `\` before each character that has a meaning in the option string.
 pub fn escape(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for c in value.chars() {

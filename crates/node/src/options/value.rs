@@ -1,8 +1,8 @@
-//! Typed option values: how each type is written.
+//! Typed option values, and the text forms of each type.
 
 use std::time::Duration;
 
-/// Type of an option, with what it allows.
+/// Type of an option, with its allowed values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `yes`/`no`, `on`/`off`, `true`/`false`, `1`/`0`, in any case.
@@ -27,7 +27,7 @@ pub enum Kind {
     Duration,
     /// Any text.
     Str,
-    /// `auto`, or a number of bytes as in [`Kind::Int`]; kept as it was written.
+    /// `auto`, or a number of bytes as in [`Kind::Int`]; kept as written.
     AutoOrSize,
     /// One of several words, in any case.
     Choice(&'static [&'static str]),
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// What a value of this type looks like, for error messages.
+    /// Returns a description of the type's values, for error messages.
     pub fn expectation(self) -> String {
         match self {
             Kind::Bool => "yes or no".to_string(),
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// The one of `words` that this is in any case.
+/// Returns the one of `words` that `text` is, in any case of letters.
 pub fn find_word(words: &[&'static str], text: &str) -> Option<&'static str> {
     let mut words = words.iter().copied();
     words.find(|word| word.eq_ignore_ascii_case(text))
@@ -124,7 +124,7 @@ pub fn parse_int(text: &str) -> Option<i64> {
         .strip_prefix("0x")
         .or_else(|| digits.strip_prefix("0X"))
     {
-        // `from_str_radix` would take a sign here.
+        // `from_str_radix` would accept a sign here.
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
             i64::from_str_radix(hex, 16).ok()?
         }
@@ -163,7 +163,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     parse_units(date, &DATE_UNITS)?.checked_add(parse_units(time, &TIME_UNITS)?)
 }
 
-/// Sums numbers that are each followed by one of `units`, which must come in order.
+/// Sums numbers, each with one of `units` behind it; the units must come in order.
 fn parse_units(mut text: &str, mut units: &[(char, u64)]) -> Option<Duration> {
     let mut sum = Duration::ZERO;
     while !text.is_empty() {
@@ -181,7 +181,7 @@ fn parse_units(mut text: &str, mut units: &[(char, u64)]) -> Option<Duration> {
     Some(sum)
 }
 
-/// Reads `digits[.digits]` as seconds, exactly; a digit beyond the nanosecond is dropped.
+/// Reads `digits[.digits]` as seconds, exactly; digits beyond the nanosecond are dropped.
 fn parse_seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits_only = |part: &str| part.bytes().all(|b| b.is_ascii_digit());

@@ -1,11 +1,11 @@
-//! The last lines that an operator may want to see.
+//! The last log lines that an operator may want to see.
 
 use std::collections::VecDeque;
 
 use super::{Event, TEXT_BYTES_MAX};
 use crate::text::one_line;
 
-/// So many are kept.
+/// Maximum of lines.
 const EVENTS_MAX: usize = 64;
 
 /// A ring of lines, the oldest first.
@@ -13,7 +13,7 @@ const EVENTS_MAX: usize = 64;
 pub struct Events(VecDeque<Event>);
 
 impl Events {
-    /// A line was written. The same line again takes the place of the last one.
+    /// Adds a line. A line equal to the last one replaces it.
     pub fn add(&mut self, at_unix_ms: u64, level: &str, text: &str) {
         let text = one_line(text, TEXT_BYTES_MAX);
         if let Some(last) = self.0.back_mut().filter(|last| last.text == text) {
@@ -30,7 +30,7 @@ impl Events {
         });
     }
 
-    /// All that are kept.
+    /// Returns all lines.
     pub fn all(&self) -> Vec<Event> {
         self.0.iter().cloned().collect()
     }

@@ -1,7 +1,7 @@
-//! The state-and-event file: what a node tells while SQL is closed (docs/state-and-event-file.md).
+//! The state-and-event file, which shows a node's state while SQL is closed (docs/state-and-event-file.md).
 //!
-//! [`StateFile`] is the content, [`Events`] the ring of recent lines, [`StateWriter`] puts it into place. Whoever fills it in has cleaned
-//! no text: [`StateFile::encode`] does, and bounds the whole.
+//! [`StateFile`] is the content, [`Events`] the ring of recent lines, and [`StateWriter`] puts the file into place. The
+//! caller fills in raw text; [`StateFile::encode`] cleans all texts, and bounds the whole.
 
 mod events;
 #[cfg(test)]
@@ -16,22 +16,22 @@ pub use write::{StateWriter, WriteError};
 
 /// Name of the file, at the top of `base_dir`.
 pub const STATE_FILE: &str = "trireme-state.json";
-/// What `format` says.
+/// Value of the member `format`.
 pub const FORMAT: &str = "trireme state and events";
 /// The version that is written.
 pub const VERSION: u32 = 1;
-/// The file is never larger.
+/// Maximum size of the file.
 pub const BYTES_MAX: usize = 256 * 1024;
 
-/// So many members are listed.
+/// Maximum of members listed.
 const MEMBERS_MAX: usize = 64;
-/// And so many forced views, the newest.
+/// Maximum of forced views listed, the newest.
 const FORCED_VIEWS_MAX: usize = 64;
-/// And so many conflicts.
+/// Maximum of conflicts listed.
 pub const CONFLICTS_MAX: usize = 32;
-/// A name, an address, a key.
+/// Maximum length of a name, an address or a key.
 const NAME_BYTES_MAX: usize = 256;
-/// A line for people.
+/// Maximum length of a line for people.
 const TEXT_BYTES_MAX: usize = 2_000;
 
 /// The content of the file. Each field is the member of the same name in docs/state-and-event-file.md.
@@ -59,7 +59,7 @@ pub struct StateFile {
     pub events: Vec<Event>,
 }
 
-/// The process that writes.
+/// The process that writes the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -69,7 +69,7 @@ pub struct Process {
     pub started_at_unix_ms: u64,
 }
 
-/// How the node is called.
+/// The names of the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -82,7 +82,7 @@ pub struct NodeNames {
     pub weight: u8,
 }
 
-/// The cluster that the node is to be in.
+/// The cluster that the node should be in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -92,7 +92,7 @@ pub struct Cluster {
     pub uuid: String,
 }
 
-/// Where the node stands.
+/// The state of the node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -108,7 +108,7 @@ pub struct State {
     pub amnesiac: bool,
 }
 
-/// What the node waits for.
+/// The thing that the node waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -121,7 +121,7 @@ pub struct Wait {
     pub donor: Option<String>,
 }
 
-/// A node that is here, or missing.
+/// A node that is connected, or missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -130,7 +130,7 @@ pub struct Peer {
     pub address: String,
 }
 
-/// How far a catch-up is.
+/// The catch-up progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -142,7 +142,7 @@ pub struct CatchUp {
     pub left_s: Option<u64>,
 }
 
-/// Who leads.
+/// The leader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -216,7 +216,7 @@ pub struct Conflicts {
     pub recent: Vec<ConflictLine>,
 }
 
-/// One of them.
+/// One own transaction that lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -235,7 +235,7 @@ pub struct ConflictLine {
 /// The stages of a commit that have samples, by name.
 pub type CommitTimes = std::collections::BTreeMap<String, StageTimes>;
 
-/// How long a stage took.
+/// The times of a stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -246,7 +246,7 @@ pub struct StageTimes {
     pub max: u64,
 }
 
-/// A line that the library has written.
+/// A log line of the library.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -256,23 +256,23 @@ pub struct Event {
     pub text: String,
 }
 
-/// Why a text is not a state file.
+/// The reason why a text is not a state file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No JSON, or members of other types.
+    /// The text is not JSON, or its members have other types.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
-    /// Something else.
+    /// Another value of `format`.
     #[error("it is no state file of Trireme: its format is '{0}'")]
     Format(String),
-    /// Of a later release.
+    /// The file of a later release.
     #[error(
         "it has version {0}, this program knows version {VERSION}: use the program of the same release as the library"
     )]
     Version(u64),
 }
 
-/// What is read before anything else: a later version may have other members.
+/// The members that are read first: a later version may have others.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -281,7 +281,7 @@ struct Head {
 }
 
 impl StateFile {
-    /// The content of a file. Members may be missing, `null` (which is the same) or new.
+    /// Reads the content of a file. Members may be missing, `null` (which is the same) or new.
     pub fn decode(bytes: &[u8]) -> Result<StateFile, ReadError> {
         let mut value: serde_json::Value = serde_json::from_slice(bytes)?;
         drop_nulls(&mut value);
@@ -298,12 +298,13 @@ impl StateFile {
         }
     }
 
-    /// The bytes of the file: texts cleaned, lists and the whole bounded. What is oldest, or least needed, goes first.
+    /// Returns the bytes of the file: texts cleaned, lists and the whole bounded. The oldest and least needed parts are
+    /// dropped first.
     pub fn encode(mut self) -> Vec<u8> {
         (self.format, self.version) = (FORMAT.to_owned(), VERSION);
         self.clean();
         loop {
-            // Maps with text for keys, and finite numbers: nothing in it cannot be written.
+            // Cannot fail: keys of maps are text, and numbers are finite.
             let bytes = serde_json::to_vec(&self).unwrap_or_default();
             let lists = (self.events.len(), self.conflicts.recent.len());
             match lists {
@@ -360,7 +361,7 @@ impl StateFile {
     }
 }
 
-/// The depth is bounded by the parser.
+/// Removes members that are `null`. The parser bounds the depth.
 fn drop_nulls(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Puts the file into place, so that a reader sees the one before or the new one. Nothing is flushed.
+//! Puts the file into place atomically: a reader sees the old file or the new one. Nothing is flushed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::STATE_FILE;
 
-/// Keys of conflicts are data of the database.
+/// The group may read the file, others not: keys of conflicts are data of the database.
 const MODE: u32 = 0o640;
 
-/// Why the file could not be written.
+/// The reason why the file could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct WriteError {
@@ -26,7 +26,7 @@ pub struct StateWriter {
 }
 
 impl StateWriter {
-    /// Of `base_dir`.
+    /// Returns the writer for `base_dir`.
     pub fn new(base_dir: &Path) -> StateWriter {
         StateWriter {
             path: base_dir.join(STATE_FILE),
@@ -39,7 +39,7 @@ impl StateWriter {
         let written = self.write_new(bytes);
         let placed = written.and_then(|()| fs::rename(&self.new_path, &self.path));
         placed.map_err(|source| {
-            // A part of it only takes room; what cannot be removed is overwritten the next time.
+            // A partial file only takes room. If it cannot be removed, the next write overwrites it.
             let _ = fs::remove_file(&self.new_path);
             WriteError {
                 path: self.path.clone(),

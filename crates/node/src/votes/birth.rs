@@ -1,4 +1,4 @@
-//! What a data directory is given once, and keeps: its id, its key, and its place among the members.
+//! The facts that a data directory gets once, and keeps: its id, its key, and its place among the members.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,14 +8,14 @@ use trireme_tls::{IdentityKey, is_of_a_key, replica_of};
 
 use super::VotesError;
 
-/// Made at the first connect.
+/// The facts that were made at the first connect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Birth {
-    /// Of the key, but for data directories that are older than keys.
+    /// The replica id. It follows from the key, except for data directories that are older than keys.
     pub replica: Uuid,
     /// The private key. It is never written to a log.
     pub seed: [u8; 32],
-    /// Milliseconds since 1970; 0 where the replica id begins with them.
+    /// Time of creation in milliseconds since 1970; 0 if the replica id begins with that time.
     pub made_ms: u64,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Debug for Birth {
 }
 
 impl Birth {
-    /// A new replica. A time before 1970 counts as 1970.
+    /// Makes a new replica. A time before 1970 counts as 1970.
     pub fn at(now: SystemTime) -> Result<Birth, VotesError> {
         let seed = random_seed()?;
         let key = IdentityKey::from_seed(&seed)?;
@@ -38,7 +38,7 @@ impl Birth {
         })
     }
 
-    /// A replica that is older than keys keeps its id, and gets a key.
+    /// Adopts a replica that is older than keys: it keeps its id, and gets a key.
     pub fn adopted(replica: Uuid) -> Result<Birth, VotesError> {
         Ok(Birth {
             replica,
@@ -51,13 +51,13 @@ impl Birth {
         Ok(IdentityKey::from_seed(&self.seed)?)
     }
 
-    /// Whether id and key belong together.
+    /// Returns true if id and key belong together.
     pub fn is_whole(&self) -> bool {
         let is_of = |key: IdentityKey| replica_of(key.public()) == self.replica.0;
         !is_of_a_key(&self.replica.0) || self.key().is_ok_and(is_of)
     }
 
-    /// What its processes' ids begin with: members are in the order of their ids, the oldest data directory first.
+    /// Returns the first bytes of its processes' ids: members are sorted by their ids, the oldest data directory first.
     pub fn place(&self) -> [u8; 8] {
         let mut place = [0; 8];
         match self.made_ms {

@@ -1,5 +1,5 @@
-//! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory: a
-//! promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
+//! The two files that take turns under the name of the file of promises. Both are kept open, and so is their directory:
+//! a promise must not depend on a free descriptor, since a node that cannot promise has to leave its cluster.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,8 @@ use super::FILE_NAME;
 /// Name of the file that is written next.
 const SPARE_NAME: &str = "trireme.gvwstate.dat.tmp";
 
-/// Opens a file that is there. It holds a key: one that cannot be kept from others is of no use.
+/// Opens an existing file. It holds a key, so a file that others can read, and that cannot be closed to them, is
+/// refused.
 fn open_own(path: &Path) -> io::Result<File> {
     let file = own_file::open(path)?;
     own_file::keep_others_out(&file)?;
@@ -27,9 +28,9 @@ fn open_own(path: &Path) -> io::Result<File> {
 pub(super) struct Files {
     path: PathBuf,
     dir: File,
-    /// Under [`SPARE_NAME`]; None: it is still to be made.
+    /// The file under [`SPARE_NAME`]; None: it must still be made.
     spare: Option<File>,
-    /// The file itself; None: there is none yet.
+    /// The present file; None: there is none yet.
     current: Option<File>,
 }
 
@@ -39,14 +40,14 @@ impl Files {
             path: path.to_path_buf(),
             dir: File::open(path)?,
             spare: None,
-            // Written next but one: it too must not need a descriptor then.
+            // This file is written next but one, and must not need a descriptor then either.
             current: open_own(&path.join(FILE_NAME)).ok(),
         };
         files.prepare_spare();
         Ok(files)
     }
 
-    /// For the next time; if it fails now, it is tried again then.
+    /// Makes the spare file for the next write. If that fails now, the next write tries again.
     fn prepare_spare(&mut self) {
         self.spare = self.make_spare().ok();
     }
@@ -55,7 +56,8 @@ impl Files {
         own_file::create(&self.path.join(SPARE_NAME))
     }
 
-    /// The file to be written next. One that has lost its name, to a script that cleans the directory, is of no use.
+    /// Takes the file for the next write. A file that has lost its name, to a script that cleans the directory, is
+    /// useless.
     fn take_spare(&mut self) -> io::Result<File> {
         if let Some(spare) = self.spare.take() {
             let about = spare.metadata()?;
@@ -67,7 +69,7 @@ impl Files {
         self.make_spare()
     }
 
-    /// Puts these bytes in the place of the file, atomically and flushed. Err: the file is as it was, or has them.
+    /// Replaces the content of the file, atomically and flushed. Err: the file has the old bytes, or the new ones.
     pub(super) fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
         let spare = self.take_spare()?;
         let written = (|| {
@@ -86,7 +88,7 @@ impl Files {
         };
         match exchanged {
             Ok(()) => self.spare = self.current.replace(spare),
-            // It is the first time, somebody has removed the file, or the file system cannot do it.
+            // It is the first write, or somebody has removed the file, or the file system cannot exchange names.
             Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 renameat(dir, names.0, dir, names.1)?;
                 self.current = Some(spare);
@@ -97,7 +99,7 @@ impl Files {
                 return Err(error.into());
             }
         }
-        // The new name is durable only once the directory is.
+        // The new name is durable only when the directory is.
         self.dir.sync_all()
     }
 }

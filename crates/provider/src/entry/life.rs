@@ -1,4 +1,4 @@
-//! init to free: options, connection, status.
+//! The calls from init to free: options, connection, status.
 
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,12 +33,12 @@ pub unsafe extern "C" fn init(wsrep: *mut Wsrep, args: *const InitArgs) -> Wsrep
     }
 }
 
-/// Called twice by the server: the second call finds nothing. All threads are joined here, since
-/// the library may be unloaded right after.
+/// The server calls it twice: the second call finds no instance. All threads are joined here, since the library may be
+/// unloaded right after.
 pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table; `ctx` was leaked by init().
     unsafe {
-        // Leaving may need callbacks, which call back: until it is done the instance stays in its place.
+        // Leaving may need callbacks, which call back: until then the instance stays in its place.
         guard(wsrep, (), |node| {
             connection::disconnect(node);
             let reporter = node

@@ -13,14 +13,14 @@ pub struct Text(*const c_char);
 // SAFETY: points to a constant.
 unsafe impl Sync for Text {}
 
-/// Compared with the version that the server asks for, before anything is called.
+/// The server compares it with its own version before it calls anything.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static wsrep_interface_version: Text = Text(INTERFACE_VERSION.as_ptr());
 
 const NAME: &CStr = c"Trireme";
-/// MariaDB's suites compare the last two numbers with Galera's releases to decide which tests a
-/// provider can be held to; the first is the wsrep API's.
+/// MariaDB's suites compare the last two numbers with Galera's releases to decide which tests apply to a provider; the
+/// first number is the wsrep API's.
 const VERSION: &CStr = c"26.4.26(trireme 0.1.0)";
 const VENDOR: &CStr = c"The Trireme authors";
 

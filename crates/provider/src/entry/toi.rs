@@ -13,7 +13,7 @@ use crate::border::guard;
 use crate::convert::meta_of_answer;
 use crate::recv;
 
-/// The server's transaction id of what is no transaction.
+/// The server's transaction id for actions that are no transaction.
 const NO_TRX: u64 = u64::MAX;
 
 /// A total-order action begins and ends with one call; only a non-blocking operation (NBO) begins with one and ends with another.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn to_execute_start(
                 set.append(&parts, KeyType::Exclusive);
             }
             if set.is_empty() {
-                // Nothing named: it concerns the whole server.
+                // Without a key the action concerns the whole server.
                 set.append(&[], KeyType::Exclusive);
             }
             let data: Vec<&[u8]> = slice_or_empty(action, count)

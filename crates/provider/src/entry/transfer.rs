@@ -128,7 +128,7 @@ pub unsafe extern "C" fn resync(wsrep: *mut Wsrep) -> WsrepStatus {
     unsafe { ask(wsrep, |ticket| Event::Resync { ticket }) }
 }
 
-/// A call that has no argument, and no result but its code.
+/// Makes a call that has no argument, and no result but its code.
 ///
 /// # Safety
 /// As for [`guard`].

@@ -1,4 +1,4 @@
-//! A transaction's way: keys and data, certification, commit order, release, abort, replay.
+//! The calls of a transaction's life: keys and data, certification, commit order, release, abort, replay.
 
 use std::ffi::c_void;
 
@@ -17,11 +17,12 @@ use crate::node::Node;
 use crate::recv;
 use crate::transaction::{Handle, Transaction};
 
-/// What the order takes. The server is told early, by the data and a guess of the keys; certify looks at the whole.
+/// The largest payload in the order. append_data() refuses early, by the data and a guess of the keys; certify() checks
+/// the whole.
 const LARGEST_BYTES: usize = trireme_group::PAYLOAD_MAX as usize;
 
-/// Gives `body` the transaction behind a handle, which is made at its first use; `None`: the handle has none. The
-/// reference ends with `body`: what release() frees cannot be kept.
+/// Calls `body` with the transaction behind a handle, which is made at its first use; `None`: the handle has none. The
+/// reference ends with `body`, because release() frees the transaction.
 ///
 /// # Safety
 /// `handle` must be valid; its opaque pointer null or set by this function.
@@ -160,11 +161,11 @@ pub unsafe extern "C" fn certify(
             };
             let Some(Handle::Local(transaction)) = ws_handle.opaque.cast::<Handle>().as_mut()
             else {
-                // Nothing was appended: nothing to replicate.
+                // Nothing was appended, so there is nothing to replicate.
                 return WsrepStatus::OK;
             };
             if transaction.is_too_large() && !planted(Mutant::TooLargeReplicated) {
-                // The server commits although it was told when it appended the data.
+                // The server commits although append_data() refused the data.
                 return WsrepStatus::SIZE_EXCEEDED;
             }
             let trx = ws_handle.trx_id;
@@ -246,7 +247,7 @@ pub unsafe fn error_text(error: *const Buf) -> Option<bytes::Bytes> {
     (!bytes.is_empty()).then(|| bytes::Bytes::copy_from_slice(bytes))
 }
 
-/// Also after each fragment of a streaming transaction, which keeps its handle.
+/// The server also calls it after each fragment of a streaming transaction, which keeps its handle.
 pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> WsrepStatus {
     // SAFETY: the server passes its own handle, and uses its opaque pointer as it finds it afterwards.
     unsafe {
@@ -342,7 +343,7 @@ pub unsafe extern "C" fn abort_certification(
     }
 }
 
-/// Of a streaming transaction. Called by its client, by whoever aborts it, or from the synced callback: it
+/// Rolls a streaming transaction back. Its client calls it, or a thread that aborts it, or the synced callback: it
 /// waits for nothing.
 pub unsafe extern "C" fn rollback(wsrep: *mut Wsrep, trx: TrxId, _data: *const Buf) -> WsrepStatus {
     // SAFETY: the server's own table.

@@ -12,7 +12,7 @@ enum Value<'a> {
     Int(i64),
     Double(f64),
     Text(&'a str),
-    /// There is no such variable now.
+    /// The variable does not exist now.
     Absent,
 }
 
@@ -55,17 +55,17 @@ impl<'a> From<&'a Option<String>> for Value<'a> {
 /// All statistics of a provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// Those that always exist.
+    /// The variables that always exist.
     pub node: NodeStats,
-    /// Those that exist only while connected.
+    /// The variables that exist only while connected.
     pub group: Option<GroupStats>,
-    /// Likewise.
+    /// Trireme's own; only while connected.
     pub own: Option<OwnStats>,
 }
 
 impl Stats {
-    /// The variables as `stats_get` returns them: one malloc'ed block with the array and, behind it, the text values;
-    /// names are static. NULL when memory is out. Free it with [`free_vars`].
+    /// Returns the variables for `stats_get`: one malloc'ed block with the array and, behind it, the text values; names
+    /// are static. NULL when memory is out. Free it with [`free_vars`].
     pub fn to_vars(&self) -> *mut StatsVar {
         let mut vars = Vec::with_capacity(112);
         self.node.append_to(&mut vars);

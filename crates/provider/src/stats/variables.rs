@@ -150,23 +150,24 @@ stats! {
         /// Names of the members that the group has left out of flow control, comma separated; only while there are
         /// any: the suites know the list of names without it.
         trireme_left_out: Option<String> = c"trireme_left_out",
-        /// The first GTID of what may have been acknowledged and is lost, since this node has let the cluster go on with the best
-        /// that was left (rule 4); only then.
+        /// The first GTID that may have been acknowledged and is lost, after this node has let the cluster go on with
+        /// the best state that was left (rule 4); absent otherwise.
         trireme_lost_from: Option<String> = c"trireme_lost_from",
     }
 }
 
 stats! {
-    /// Trireme's own, which exist only while connected. They come last: MariaDB's suite lists the others, in their order, in
-    /// `wsrep.variables` (which asks for a later Galera than [`crate::entry`] claims to be, since these would be too many).
+    /// Trireme's own, which exist only while connected. They come last: MariaDB's suite lists the others, in their
+    /// order, in `wsrep.variables` (that test requires a later Galera than [`crate::entry`] claims to be, since these
+    /// would be too many).
     OwnStats {
-        /// Who has leadership, as this node knows: its `wsrep_node_name`, or else its address or member id.
+        /// The leader, as far as this node knows: its `wsrep_node_name`, or else its address or member id.
         leader: String = c"trireme_sequencer",
         /// Times that this node took leadership.
         leaderships_taken: u64 = c"trireme_offices_taken",
-        /// Times that it handed leadership over, to a better seat or to leave.
+        /// Times that this node handed leadership over, to a better member or to leave.
         leaderships_handed: u64 = c"trireme_offices_handed",
-        /// Times that it took leadership from a leader that was alive all the time.
+        /// Times that this node took leadership from a leader that was alive all the time.
         leaderships_needless: u64 = c"trireme_offices_needless",
         /// Peers that are connected without TLS.
         plaintext_links: u64 = c"trireme_plaintext_links",
@@ -184,11 +185,11 @@ stats! {
         paced_ns: u64 = c"trireme_paced_ns",
         /// Members that the group has left out of flow control.
         left_out_count: u64 = c"trireme_left_out_count",
-        /// How far the database has come that catches up; 100 if it does not.
+        /// The catch-up progress of the database in percent; 100 if it does not catch up.
         catching_up_percent: f64 = c"trireme_catching_up_percent",
         /// Bytes of the write-set log.
         log_bytes: u64 = c"trireme_log_bytes",
-        /// Those beyond `gcache.size`.
+        /// Bytes of the log beyond `gcache.size`.
         log_pinned_bytes: u64 = c"trireme_log_pinned_bytes",
         /// `repl.durability`: 0 memory, 1 os, 2 disk.
         durability: u64 = c"trireme_durability",

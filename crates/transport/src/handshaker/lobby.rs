@@ -1,18 +1,18 @@
-//! Who may wait, and who gives way when there are too many.
+//! The sockets that wait for the handshaker's thread, and the choice of the one that gives way when there are too many.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use super::Task;
 
-/// Callers that wait until the thread takes them over.
+/// Maximum of callers that wait for the thread.
 const MAX_WAITING: usize = 32;
-/// Dialed sockets that wait. The address book calls an address once at a time.
+/// Maximum of dialed sockets that wait. The address book makes one call to an address at a time.
 const MAX_DIALED: usize = 512;
-/// Of one address, among those who wait or among those who shake hands.
+/// Maximum of callers from one address, among those that wait or among those that shake hands.
 const MAX_PER_ADDRESS: usize = 16;
 
-/// What decides about a caller's place.
+/// The facts that decide about a caller's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rank {
     pub ip: IpAddr,
@@ -27,7 +27,7 @@ pub(crate) struct Lobby {
 }
 
 impl Lobby {
-    /// Takes a task in; gives back the one that finds no room.
+    /// Takes a task in. Returns a task that finds no room.
     pub fn push(&mut self, task: Task) -> Option<Task> {
         if task.target.is_some() {
             if self.dialed.len() >= MAX_DIALED {
@@ -46,7 +46,7 @@ impl Lobby {
         gone
     }
 
-    /// The next one: dialed, then known, then others; the oldest first.
+    /// Returns the next task: dialed sockets first, then known callers, then others; the oldest first.
     pub fn pop(&mut self) -> Option<Task> {
         let known = |callers: &VecDeque<Task>| callers.iter().position(|task| task.is_known);
         self.dialed.pop_front().or_else(|| {
@@ -65,19 +65,19 @@ impl Task {
     }
 }
 
-/// Where a newcomer finds a place.
+/// The place of a newcomer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// There is room.
     Free,
-    /// This one gives way.
+    /// The caller at this index gives way.
     Instead(usize),
-    /// Nobody does.
+    /// No caller gives way.
     Taken,
 }
 
-/// Whether a newcomer has a place among others (the oldest first). Nobody takes more than its address may; beyond `room`
-/// the oldest unknown gives way, and a known one only to another known.
+/// Finds a newcomer's place among others (oldest first). No address gets more than its limit. Beyond `room` the oldest
+/// unknown caller gives way; a known one gives way only to another known one.
 pub(crate) fn displaced(others: &[Rank], room: usize, newcomer: Rank) -> Place {
     let same = |rank: &Rank| rank.ip == newcomer.ip;
     if others.iter().filter(|rank| same(rank)).count() >= MAX_PER_ADDRESS {

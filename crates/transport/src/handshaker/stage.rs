@@ -1,4 +1,4 @@
-//! One socket's way from TCP to a proven peer.
+//! The stages of one socket, from TCP to a proven peer.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -19,23 +19,23 @@ use crate::{FrameError, HostPort, RejectReason, Security, socket};
 /// The preamble and Hello of a peer without TLS are shorter.
 const HELLO_BYTES: usize = 8 << 10;
 
-/// How far a socket has come.
+/// The stage of a socket.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// Called; TCP is connecting.
+    /// This node has called; TCP is connecting.
     Connecting(TcpStream),
-    /// Called by a peer that has said nothing yet.
+    /// A peer has called, and has sent nothing yet.
     Listening(TcpStream),
     /// TLS.
     Shaking(Box<Handshake<TcpStream>>),
-    /// The peer's verdict on this node comes with its preamble.
+    /// TLS is established; the peer's verdict on this node comes with its preamble.
     Greeting {
         session: Box<Session<TcpStream>>,
         heard: usize,
     },
 }
 
-/// What one step has come to.
+/// The result of one step.
 #[derive(Debug)]
 pub(crate) enum Step {
     Waiting(Stage),
@@ -43,7 +43,7 @@ pub(crate) enum Step {
     Failed(Fault),
 }
 
-/// What a stage has to know of its socket.
+/// The facts about the socket that a stage needs.
 #[derive(Debug)]
 pub(crate) struct About {
     pub label: String,
@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// Goes on as far as the socket lets it.
+    /// Continues as far as the socket lets it.
     pub fn step(self, about: &About) -> Step {
         match self {
             Stage::Connecting(tcp) => connecting(tcp, about),
@@ -90,7 +90,7 @@ impl Stage {
         }
     }
 
-    /// What to say of a socket whose time is over.
+    /// Returns the fault of a socket whose time is over.
     pub fn timed_out(&self, about: &About, limit_ms: u64) -> Fault {
         let label = &about.label;
         let text = match self {
@@ -121,7 +121,7 @@ fn connecting(tcp: TcpStream, about: &About) -> Step {
     }
 }
 
-/// The first byte tells what a caller speaks.
+/// Reads the first byte, which tells the caller's protocol.
 fn listening(tcp: TcpStream, about: &About) -> Step {
     let mut first = [0];
     match tcp.peek(&mut first) {
@@ -135,7 +135,7 @@ fn listening(tcp: TcpStream, about: &About) -> Step {
         (TLS_HANDSHAKE, Some(credentials)) => {
             begin(Handshake::new(credentials, Role::Acceptor, tcp), about)
         }
-        // The mesh says what is wrong with others.
+        // The mesh reports the errors of other callers.
         _ if about.security.accepts_plain() || planted(Mutant::PlainTakenUnderTls) => {
             Step::Done(Stream::Plain(tcp))
         }
@@ -152,11 +152,11 @@ fn listening(tcp: TcpStream, about: &About) -> Step {
     }
 }
 
-/// Whoever speaks plain TCP reads an alert, which its mesh knows to name. What it sent has to be read, or else the system
-/// would throw the alert away.
+/// Sends a TLS alert to a peer that speaks plain TCP; a Trireme peer recognises and reports it. The peer's bytes must
+/// be read first, or else the system would discard the alert.
 fn tell_to_encrypt(mut tcp: TcpStream) {
     let mut hello = [0; HELLO_BYTES];
-    // Whether it hears is its own trouble.
+    // Errors are ignored: the peer may or may not get the alert.
     let _ = tcp.read(&mut hello);
     let _ = tcp.write(&ALERT);
     let _ = tcp.shutdown(Shutdown::Write);
@@ -181,7 +181,7 @@ fn shaking(handshake: Handshake<TcpStream>, about: &About) -> Step {
         Ok(Progress::Done(mut session)) => {
             let preamble = std::io::IoSlice::new(&PREAMBLE);
             match session.write_vectored(&[preamble], PREAMBLE.len()) {
-                // What the socket did not take yet of the handshake goes first, and this behind it.
+                // The rest of the handshake goes first, and the preamble behind it.
                 Ok(_) => greeting(Box::new(session), 0, about),
                 Err(error) => Step::Failed(fault(Failure::from_io(&error), about)),
             }

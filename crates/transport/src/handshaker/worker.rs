@@ -1,4 +1,4 @@
-//! The thread's work: sockets in several stages, the urgent ones first.
+//! The work of the handshaker's thread: sockets in several stages, the urgent ones first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use super::{Fault, Outcome};
 
 pub(crate) const WAKER: Token = Token(0);
 
-/// Callers that shake hands at the same time.
+/// Maximum of callers that shake hands at the same time.
 const MAX_CALLERS: usize = 64;
-/// Steps of unknown callers before the urgent ones are looked after again: each may cost milliseconds.
+/// Maximum of steps of unknown callers before the urgent sockets get their turn again: each step may cost milliseconds.
 const STEPS_OF_STRANGERS: usize = 4;
 /// Pause after the poller has failed.
 const RETRY: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ struct Job {
     stage: Stage,
     about: About,
     remote: SocketAddr,
-    /// Of a caller.
+    /// The rank of a caller; `None` for a dialed socket.
     rank: Option<Rank>,
     until: Instant,
     limit: Duration,
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
     lobby: Arc<Mutex<Lobby>>,
     stop: Arc<AtomicBool>,
     jobs: BTreeMap<usize, Job>,
-    /// Jobs whose sockets have something to tell.
+    /// Jobs whose sockets have an event.
     ready: BTreeSet<usize>,
     next_token: usize,
 }
@@ -63,7 +63,7 @@ impl Worker {
         }
     }
 
-    /// Works until it is stopped, or `tell` finds nobody who listens.
+    /// Works until the thread is stopped, or until `tell` finds no receiver.
     pub fn run(&mut self, tell: impl Fn(Outcome) -> bool) {
         let mut events = Events::with_capacity(256);
         while !self.stop.load(Ordering::Acquire) {
@@ -96,7 +96,7 @@ impl Worker {
         until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Takes in what the mesh has handed over.
+    /// Takes over the sockets that the mesh has handed in.
     fn take_over(&mut self, outcomes: &mut Vec<Outcome>) {
         loop {
             let task = self.lobby.lock().unwrap_or_else(|e| e.into_inner()).pop();
@@ -128,7 +128,7 @@ impl Worker {
         }
     }
 
-    /// Tokens grow, so the jobs are in the order of their age.
+    /// Makes room for a caller. Tokens grow, so the jobs are in the order of their age.
     fn make_room(&mut self, rank: Rank) -> bool {
         let callers = self
             .jobs
@@ -139,7 +139,7 @@ impl Worker {
             _ if planted(Mutant::HandshakesUnbounded) => true,
             Place::Free => true,
             Place::Instead(at) => {
-                // Closing takes the socket out of the poller. Nobody waits for a caller.
+                // Closing takes the socket out of the poller. The mesh does not wait for a caller's outcome.
                 self.jobs.remove(&tokens[at]);
                 self.ready.remove(&tokens[at]);
                 true
@@ -155,7 +155,7 @@ impl Worker {
         let (now, later) = others.split_at(others.len().min(STEPS_OF_STRANGERS));
         self.ready.extend(later);
         for token in urgent.iter().chain(now) {
-            // One already displaced is passed over.
+            // A job that was displaced meanwhile is skipped.
             if let Some(job) = self.jobs.remove(token) {
                 match job.step() {
                     Ok(job) => drop(self.jobs.insert(*token, job)),
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// The mesh's own poller watches a finished stream.
+    /// Takes a finished stream out of this poller: from here on the mesh's own poller watches it.
     fn release(&self, mut outcome: Outcome) -> Outcome {
         if let Ok(stream) = &mut outcome.result {
             if stream.deregister(self.poll.registry()).is_err() {
@@ -191,7 +191,7 @@ impl Worker {
 }
 
 impl Job {
-    /// Goes on; `Err`: it has come to its end.
+    /// Makes a step. `Err`: the job has ended.
     #[allow(clippy::result_large_err)] // the end is no exception
     fn step(self) -> Result<Job, Outcome> {
         let Job { stage, about, .. } = self;
@@ -213,7 +213,7 @@ impl Job {
         })
     }
 
-    /// Comes to nothing.
+    /// Ends the job with a fault.
     fn fails(self, fault: Fault) -> Outcome {
         Outcome {
             remote: self.remote,

@@ -1,4 +1,4 @@
-//! What a provider calls: from pointers to values, and on to the [`Application`].
+//! The callbacks of a provider: they turn pointers into values, and call the [`Application`].
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -10,22 +10,23 @@ use crate::{
     WsHandle, Wsrep, WsrepStatus, cstr_to_string, flag,
 };
 
-/// What a server is to a provider. All calls but [`Application::log`] come on threads that are in `receive`.
+/// The server's side towards a provider. All calls but [`Application::log`] come on threads that are in `receive`.
 pub trait Application: Send + Sync {
     /// A view: its history and seqno, whether it is primary, and the number of its members. A primary view takes a place in
     /// the order.
     fn view(&self, position: Gtid, is_primary: bool, members: usize);
 
-    /// What a joiner asks a donor with. Once it has the donor's state it has to call `Loaded::state_received`.
+    /// Returns the joiner's request for a donor. Once it has the donor's state, the caller must call
+    /// `Loaded::state_received`.
     fn state_request(&self) -> Vec<u8>;
 
-    /// The donor's part: hands the state at `position` to the joiner that has sent `request`. Whether it has succeeded.
+    /// Hands the donor's state at `position` to the joiner that has sent `request`. Returns true if it has succeeded.
     fn donate(&self, request: &[u8], position: Gtid) -> bool;
 
-    /// Applies a remote write-set: it has to call [`Applied::in_commit_order`] once.
+    /// Applies a remote write-set: the implementation must call [`Applied::in_commit_order`] once.
     fn apply(&self, write_set: Applied<'_>) -> Result<(), HostError>;
 
-    /// The node is in step with the group.
+    /// Tells that the node is in step with the group.
     fn synced(&self);
 }
 
@@ -33,9 +34,9 @@ pub trait Application: Send + Sync {
 pub struct Applied<'a> {
     /// Its place in the order.
     pub seqno: Seqno,
-    /// Whether it commits; one that failed certification only takes its place.
+    /// True if it commits; a write-set that failed certification only takes its place.
     pub commits: bool,
-    /// What its origin appended; empty if it failed certification.
+    /// The data that its origin appended; empty if it failed certification.
     pub data: &'a [u8],
     table: *mut Wsrep,
     handle: *const WsHandle,
@@ -43,9 +44,9 @@ pub struct Applied<'a> {
 }
 
 impl Applied<'_> {
-    /// Waits for the write-set's turn to commit, does `commit`, and passes the turn on.
+    /// Waits for the write-set's turn to commit, calls `commit`, and passes the turn on.
     pub fn in_commit_order(self, commit: impl FnOnce()) -> Result<(), HostError> {
-        // The provider's pointers stay valid until the apply callback returns, to which `self` is bound by its lifetime.
+        // The provider's pointers stay valid until the apply callback returns, and the lifetime of `self` ends before.
         let (handle, meta) = (self.handle, self.meta);
         let entered = call!(self, commit_order_enter, handle, meta);
         HostError::check("commit_order_enter", entered)?;
@@ -60,7 +61,7 @@ impl Applied<'_> {
     }
 }
 
-/// What the provider passes back to us: for calls of the application and of an applier alike.
+/// The context that the provider passes back, both for calls of the application and of an applier.
 pub(super) struct Context {
     application: Arc<dyn Application>,
     table: *mut Wsrep,
@@ -76,7 +77,7 @@ impl Context {
     }
 }
 
-/// Enters all callbacks.
+/// Sets all callbacks.
 pub(super) fn enter(args: &mut InitArgs) {
     args.logger_cb = Some(log);
     args.connected_cb = Some(connected);
@@ -101,7 +102,7 @@ fn status(succeeded: bool) -> CbStatus {
     }
 }
 
-/// The provider's messages: to standard error, since this callback has no context. Those for developers are left out.
+/// Writes the provider's messages to standard error, since this callback has no context. Omits debug messages.
 unsafe extern "C" fn log(level: LogLevel, message: *const c_char) {
     if level != LogLevel::DEBUG {
         // SAFETY: a C string of the provider.

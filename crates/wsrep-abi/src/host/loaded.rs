@@ -1,4 +1,4 @@
-//! A loaded library: its table, its start, and the calls of a server's threads to the provider that it is then.
+//! A loaded library: its table, its start, and the calls of a server's threads to the provider.
 
 use std::ffi::{CString, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{
 /// The application protocol of MariaDB 10.11 and 11.8: keys have the parts database, table, row.
 const APPLICATION_PROTOCOL: c_int = 4;
 
-/// Why a library does not serve.
+/// The reason why a library does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// It cannot be loaded, or has no loader.
@@ -23,7 +23,7 @@ pub enum HostError {
     NoProvider {
         /// The library.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
     /// It speaks another version of the API.
@@ -47,7 +47,7 @@ pub enum HostError {
     Call {
         /// The function.
         call: &'static str,
-        /// What it returned.
+        /// The status that it returned.
         status: WsrepStatus,
     },
     /// A text for the library holds a NUL.
@@ -65,7 +65,7 @@ impl HostError {
     }
 }
 
-/// What a library says of itself.
+/// A library's name and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Its name.
@@ -74,7 +74,7 @@ pub struct Identity {
     pub version: String,
 }
 
-/// What `init` gets.
+/// The arguments of `init`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
     /// Name of the node.
@@ -99,7 +99,7 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Loads the library at `path` and asks it for its table.
+    /// Loads the library at `path` and takes its table.
     pub fn open(path: &Path) -> Result<Library, HostError> {
         let no_provider = |error: libloading::Error| HostError::NoProvider {
             path: path.to_path_buf(),
@@ -169,7 +169,7 @@ impl Library {
         }
     }
 
-    /// What the library says of itself.
+    /// Returns the library's name and version.
     pub fn identity(&self) -> Identity {
         // SAFETY: literals of the library, or NULL.
         unsafe {
@@ -180,7 +180,7 @@ impl Library {
         }
     }
 
-    /// Calls `init`: from now on it is a provider, whose callbacks `application` takes.
+    /// Calls `init`: from now on the library is a provider, and its callbacks go to `application`.
     pub fn start(
         self,
         parameters: &Parameters,
@@ -190,7 +190,7 @@ impl Library {
         let address = c_string(&parameters.address)?;
         let data_dir = c_string(&parameters.data_dir)?;
         let options = c_string(&parameters.options)?;
-        // It lives as long as the library, whose threads use it: until the process ends.
+        // The context lives until the process ends, as long as the library, whose threads use it.
         let context = Box::into_raw(Box::new(Context::new(application, self.table)));
         // SAFETY: all-zero is a valid `InitArgs`: NULL pointers, 0 and `None`.
         let mut args: InitArgs = unsafe { std::mem::zeroed() };
@@ -229,8 +229,8 @@ impl Loaded {
         self.table
     }
 
-    /// Founds the cluster `cluster` if `peers` is empty, else joins it at these addresses. Then [`Loaded::receive`] has to be
-    /// called, by one thread until the node is in step.
+    /// Founds the cluster `cluster` if `peers` is empty, otherwise joins it at these addresses. Then one thread must
+    /// call [`Loaded::receive`] until the node is in step.
     pub fn connect(&self, cluster: &str, peers: &[String]) -> Result<(), HostError> {
         let cluster = c_string(cluster)?;
         let url = c_string(&format!("gcomm://{}", peers.join(",")))?;
@@ -240,25 +240,25 @@ impl Loaded {
         HostError::check("connect", status)
     }
 
-    /// Lends the calling thread to the provider, to apply with, until the node leaves or fails.
+    /// Lends the calling thread to the provider, for applying, until the node leaves or fails.
     pub fn receive(&self) -> WsrepStatus {
         let context: *mut c_void = self.context.cast();
         call!(self, recv, context)
     }
 
-    /// A joiner has the state of its donor, at this position. Not to be called on a thread that is in `receive`.
+    /// Tells that a joiner has its donor's state, at this position. Do not call it on a thread that is in `receive`.
     pub fn state_received(&self, position: Gtid) -> Result<(), HostError> {
         let (position, no_state, succeeded) = (&position, std::ptr::null(), 0);
         let status = call!(self, sst_received, position, no_state, succeeded);
         HostError::check("sst_received", status)
     }
 
-    /// A new local transaction. `id` must be unique among those that live.
+    /// Returns a new local transaction. `id` must be unique among those that live.
     pub fn transaction(&self, connection: ConnId, id: TrxId) -> Transaction<'_> {
         Transaction::new(self, connection, id)
     }
 
-    /// The last position that is visible here.
+    /// Returns the last position that is visible here.
     pub fn last_committed(&self) -> Result<Gtid, HostError> {
         let mut gtid = Gtid::UNDEFINED;
         let room = &mut gtid;
@@ -266,7 +266,7 @@ impl Loaded {
         HostError::check("last_committed_id", status).map(|()| gtid)
     }
 
-    /// The status variables, as text.
+    /// Returns the status variables, as text.
     pub fn stats(&self) -> Vec<(String, String)> {
         let array = call!(self, stats_get);
         // SAFETY: the array ends with a NULL name and stays until it is freed; each type says which field holds.

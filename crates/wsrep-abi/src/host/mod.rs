@@ -1,9 +1,9 @@
 //! The server's side of the ABI: a provider that this process has loaded, behind safe calls.
 //!
-//! [`Library`] is what was loaded, [`Loaded`] the provider that it is once it was initialised, [`Application`] what a server is
-//! to a provider, [`Transaction`] the life of one local write-set. Nobody calls `abort_certification` here: an application
-//! without locks has no victims.
-//! A library is trusted as a server trusts it: once it is loaded its code runs in this process.
+//! [`Library`] is a loaded library, [`Loaded`] the provider after its initialisation, [`Application`] the server's side
+//! towards a provider, [`Transaction`] the life of one local write-set. `abort_certification` is never called: an
+//! application without locks has no victims. A library is trusted as a server trusts it: once it is loaded its code
+//! runs in this process.
 
 mod callbacks;
 mod loaded;

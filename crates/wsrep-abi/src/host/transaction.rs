@@ -6,7 +6,8 @@ use crate::{
     Buf, ConnId, DataType, Key, KeyType, Seqno, TrxId, TrxMeta, WsHandle, WsrepStatus, flag,
 };
 
-/// A local transaction. One that was certified has to go through commit order, if it has a seqno, and to be released.
+/// A local transaction. After certification it must go through commit order, if it has a seqno, and it must be
+/// released.
 pub struct Transaction<'a> {
     loaded: &'a Loaded,
     connection: ConnId,
@@ -39,7 +40,7 @@ impl<'a> Transaction<'a> {
         HostError::check("append_key", status)
     }
 
-    /// Adds what the others apply.
+    /// Adds data that the other nodes apply.
     pub fn append_data(&mut self, data: &[u8]) -> Result<(), HostError> {
         let (handle, data) = (&mut self.handle, &Buf::new(data));
         let (count, data_type, copy) = (1, DataType::ORDERED, true);
@@ -55,7 +56,7 @@ impl<'a> Transaction<'a> {
         HostError::check("append_data", status)
     }
 
-    /// Replicates and certifies the write-set: `Ok(false)` if it lost against another one.
+    /// Replicates and certifies the write-set: `Ok(false)` if it lost a conflict.
     pub fn certify(&mut self) -> Result<bool, HostError> {
         let (handle, flags) = (&mut self.handle, flag::TRX_START | flag::TRX_END);
         let (connection, meta) = (self.connection, &mut self.meta);
@@ -69,7 +70,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// The place of the write-set in the order, once it was certified and if it got one.
+    /// Returns the write-set's place in the order, after certification and if it got one.
     pub fn seqno(&self) -> Option<Seqno> {
         let gtid = self.meta.gtid;
         (gtid.seqno > 0).then_some(gtid.seqno)
@@ -89,7 +90,7 @@ impl<'a> Transaction<'a> {
         HostError::check("commit_order_leave", status)
     }
 
-    /// Ends the transaction: from now on the others may rely on its commit.
+    /// Ends the transaction: from now on other transactions may rely on its commit.
     pub fn release(mut self) -> Result<(), HostError> {
         let handle = &mut self.handle;
         HostError::check("release", call!(self.loaded, release, handle))
