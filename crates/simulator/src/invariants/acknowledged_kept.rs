@@ -1,18 +1,18 @@
-//! An acknowledged commit is in every later primary history (the promise of all; rules 1, 3, 4).
+//! An acknowledged commit is in every later primary history (the central promise; rules 1, 3, 4).
 //!
-//! A commit is acknowledged when a majority of the view has it in its log; the plan lets no more
-//! forget than the durability mode can bear (as things stand: a restarted process counts as one that
-//! has forgotten, in every mode, so an intact majority is always left), or ends what was too much by an operator's
-//! override or bootstrap. So
-//! - an acknowledgement comes after the commit in the database of its own node, with its GTID;
-//! - in the end every living database holds every acknowledged transaction, but for those of a
-//!   branch that an operator's decision left behind: the override's fork lies between the database
-//!   and the commit. Anything else that is missing is lost.
+//! A commit is acknowledged when a majority of the view holds it in its log. The plan allows no more amnesiac
+//! replicas than the durability mode can bear, so an intact majority is always left (today a restarted process counts
+//! as amnesiac in every mode); or an operator's override or bootstrap ends a larger loss. So:
+//! - an acknowledgement comes after the commit in the database of its own node, with the same GTID;
+//! - in the end every living database holds every acknowledged transaction, except those of a branch that an
+//!   operator's decision left behind: there the fork point lies between the database and the commit. Any other
+//!   missing transaction is lost.
 //!
-//! Where a cluster goes on by itself although half of it may have forgotten (rule 4), that is an override, too, but less is
-//! excused: what the database of any node held that was heard is kept, until an operator decides otherwise.
+//! A cluster may go on by itself although half of it may be amnesiac (rule 4). This is a forced view, too, but it
+//! excuses less: the databases of all nodes that were heard keep their transactions, until an operator decides
+//! otherwise.
 //!
-//! Between, `gtid-unique` sees to it that no database goes on without what another has.
+//! Meanwhile `gtid-unique` checks that no database goes on without another database's transactions.
 
 use super::databases::{Databases, Place};
 use super::logs::name;
@@ -21,17 +21,17 @@ use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
 use trireme_replicator::Code;
 
-/// See the module.
+/// The invariant of this module.
 pub struct AcknowledgedKept {
     databases: Shared<Databases>,
     acknowledged: Vec<(ClientTrx, Place)>,
     alive: Vec<bool>,
-    /// What databases held when a cluster went on with the best that was left.
+    /// The contents of the databases when a cluster was reformed from the best log.
     held: Vec<(NodeId, Place)>,
 }
 
 impl AcknowledgedKept {
-    /// Reads these.
+    /// An invariant that reads these databases.
     pub fn new(databases: &Shared<Databases>) -> AcknowledgedKept {
         AcknowledgedKept {
             databases: databases.clone(),
@@ -55,14 +55,14 @@ impl Invariant for AcknowledgedKept {
                 }
                 self.alive[sight.node] = matches!(sight.what, Seen::Started { .. });
             }
-            // Before that is seen, a process founds, if it does so with what it has heard.
+            // A process that founds with the nodes it has heard does so before this event.
             Seen::Overridden { .. } | Seen::Founded { .. } => self.held.clear(),
             Seen::Reformed { heard } => {
                 let databases = self.databases.borrow();
                 let Some(own) = databases.place(sight.node) else {
                     return Ok(());
                 };
-                // Who is on a branch that was given up before has nothing to say.
+                // A node on a branch that was given up earlier has no say.
                 let is_here =
                     |at: &Place| databases.is_within(*at, own) || databases.is_within(own, *at);
                 let places = heard
@@ -113,7 +113,7 @@ impl Invariant for AcknowledgedKept {
                 held.any(|(_, at)| databases.is_within(place, *at))
             };
             let is_lost = |place: Place| {
-                // Not beyond a fork: the database just ends, or is another one altogether.
+                // Not beyond a fork point: the database just ends, or belongs to another history.
                 let ends = || {
                     let meeting = databases.meeting(place, tip);
                     meeting.is_none_or(|at| at == databases.normal(tip))
@@ -150,7 +150,7 @@ mod tests {
         story.see(0, Seen::Stopped { clean: false });
         story.ordered(1, 5, 102, &[1]).ordered(2, 5, 102, &[1]);
         assert_eq!(story.at_end(NAME), Ok(()));
-        // A crash takes it from one database, from which it has to come back.
+        // A crash takes it from one database, and it must come back there.
         story.restart(1, 3);
         assert!(story.at_end(NAME).is_err());
         story.ordered(1, 4, 101, &[1]).ordered(1, 5, 102, &[1]);

@@ -1,8 +1,9 @@
-//! Within one ballot, what a member has acknowledged it holds (rules 1, 4).
+//! Within one term, a member holds all entries that it has acknowledged (rules 1, 4).
 //!
-//! A leader counts an acknowledgement once and for all: what it has committed by it must be in that log as long as the
-//! ballot is in force. Another ballot's leader may have the log cut, or begun anew lower down. A process that goes on with
-//! the log of an earlier one, and says that nothing is missing, holds what that one had acknowledged and had not dropped.
+//! A leader counts an acknowledgement for good: an entry committed with it must stay in that log as long as the term
+//! is in force. Another term's leader may cut the log or start it anew lower down. A process that continues an
+//! earlier process's log, and claims to be intact, holds all entries that the earlier one acknowledged and did not
+//! drop.
 
 use trireme_group::{Ballot, Position};
 
@@ -10,17 +11,17 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{NodeId, Seen, Sight};
 
-/// What a data directory has said of its log.
+/// The acknowledgements of a data directory.
 #[derive(Default)]
 struct Held {
-    /// Its last acknowledgement.
+    /// The last acknowledgement.
     acknowledged: (Ballot, Position),
     in_force: Ballot,
-    /// Acknowledged in any ballot, and not dropped since by another one.
+    /// Last position acknowledged in any term, and not dropped since by another term.
     upto: Position,
 }
 
-/// See the module.
+/// The invariant of this module.
 #[derive(Default)]
 pub struct AcknowledgementsHeld {
     nodes: Vec<Held>,
@@ -34,7 +35,7 @@ impl AcknowledgementsHeld {
         &mut self.nodes[node]
     }
 
-    /// The log ends here now.
+    /// Checks a log that ends at `after` now.
     fn is_cut(&mut self, node: NodeId, after: Position, how: &str) -> Result<(), String> {
         let held = self.of(node);
         let (ballot, position) = held.acknowledged;
@@ -66,7 +67,7 @@ impl Invariant for AcknowledgementsHeld {
             Seen::Truncated { after } => return self.is_cut(node, *after, "is cut above"),
             Seen::BeganAnew { checkpoint } => {
                 let held = self.of(node);
-                // A process that has just started tells what its log holds.
+                // A process that has just started only reports the log that it found.
                 if held.in_force != Ballot::default() {
                     return self.is_cut(node, checkpoint.position, "begins anew at");
                 }

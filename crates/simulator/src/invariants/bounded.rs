@@ -6,7 +6,7 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct Bounded;
 
 impl Invariant for Bounded {

@@ -1,9 +1,9 @@
 //! Every seqno passes commit order exactly once in the life of a database, in order
 //! (server-contract-traps.md#exactly-one-consumer).
 //!
-//! A seqno left out, passed twice or passed early is a lost, doubled or reordered commit. What a
-//! crash took from the database passes again, on top of what it left; a snapshot puts the database
-//! where the donor's was. A database in an unknown state commits nothing.
+//! A seqno that is left out, passes twice or passes early is a lost, doubled or reordered commit. After a crash, the
+//! lost seqnos pass again. An SST puts the database at the donor's seqno. A database in an unknown state commits
+//! nothing.
 
 use trireme_group::Uuid;
 use trireme_replicator::Seqno;
@@ -12,10 +12,10 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{NodeId, Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 #[derive(Default)]
 pub struct CommitOrder {
-    /// Where each database stands; None: unknown, or no process runs.
+    /// The position of each database; None: unknown, or no process runs.
     databases: Vec<Option<(Uuid, Seqno)>>,
 }
 

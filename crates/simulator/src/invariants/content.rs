@@ -1,4 +1,4 @@
-//! What entries and deliveries hold, as numbers.
+//! Digests of the contents of entries and deliveries.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,7 +6,7 @@ use trireme_group::{Body, Checkpoint, Configuration, Delivery, SubmissionId};
 
 use crate::seen::roll;
 
-/// Digest of an entry's content.
+/// The digest of an entry's content.
 pub fn of_body(body: &Body) -> u64 {
     match body {
         Body::BallotStart => 1,
@@ -16,7 +16,7 @@ pub fn of_body(body: &Body) -> u64 {
     }
 }
 
-/// The same number for the same entry when it is delivered.
+/// The digest of a delivery; equal to the digest of its entry.
 pub fn of_delivery(delivery: &Delivery) -> u64 {
     match delivery {
         Delivery::Submission { id, payload } => of_submission(id, payload),
@@ -24,12 +24,12 @@ pub fn of_delivery(delivery: &Delivery) -> u64 {
     }
 }
 
-/// Digest of a configuration.
+/// The digest of a configuration.
 pub fn of_configuration(configuration: &Configuration) -> u64 {
     digest(configuration)
 }
 
-/// Digest of a group's state.
+/// The digest of a group's state.
 pub fn of_checkpoint(checkpoint: &Checkpoint) -> u64 {
     digest(checkpoint)
 }
@@ -44,7 +44,7 @@ fn digest(what: &impl Hash) -> u64 {
     rolling.0
 }
 
-/// Fast, and the same in every run.
+/// A hasher that is fast and gives the same result in every run.
 struct Rolling(u64);
 
 impl Hasher for Rolling {

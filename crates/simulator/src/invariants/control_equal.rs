@@ -1,24 +1,25 @@
-//! What is derived from the log is equal wherever the log is (rules 3, 9, 16): the states of members, their desyncs and
-//! donations, votes, doubts, views, overrides, the certification index with its floor, and the group's state.
+//! States derived from the log are equal on all nodes with that log (rules 3, 9, 16): member states, desyncs and
+//! donations, error votes, in-doubt DDL, views, forced views, the certification index with its floor, and the group's
+//! state.
 //!
-//! Verdicts, donors, votes and who may have a vote follow from it without anybody asking another: one that differs is
-//! a cluster that silently parts, perhaps much later, when something else brings it to light (seed 3005960: who left had
-//! kept its state as that of a later position, and its next process took others' write-sets for void).
-//! - What is small is compared at each entry that a node has taken in, the whole at each 32nd position and at the end.
-//! - Both are compared when a state is kept in the log, when a process goes on with one, and when one comes from
-//!   another node (with what the joiner took in at once above it).
-//! - What is kept, or gone on with, leaves out nothing that was delivered below the position of the log that it
-//!   is kept for.
+//! Verdicts, donors, error votes and votes follow from these states without a question to another node. If one state
+//! differs, the cluster silently diverges, and this may show much later (seed 3005960: a leaving node had kept its
+//! state as that of a later position, and its next process voided write-sets of others).
+//! - The small parts are compared at each entry that a node has handled, the whole at each 32nd position and at the
+//!   end.
+//! - Both are compared when the log gets a log checkpoint, when a process resumes from one, and when a state comes
+//!   from another node (with the entries above it that the joiner handles at once).
+//! - A state that is kept or resumed covers every delivery below the position of its log checkpoint.
 //!
-//! Entries are told apart by (position, ballot), and so by the branch that an override began: a state that is ahead of
-//! the own log is compared when that gets there, which tells its branch.
+//! The key of an entry is (position, term), and so also the branch of a forced view. A state ahead of its own log is
+//! compared once the log gets there, because only then its branch is known.
 //!
-//! Local, and so not compared:
-//! - whatever of the replicator is not its control state: what it waits for, queues, has submitted, applied, measured or
-//!   told its server, and where it stands in a state transfer;
-//! - what one that has left still has of before: nothing is made of it, and its log may begin anew on another branch;
-//! - in the index, records at or below the floor: they are purged a few at a time, and change no verdict;
-//! - in the group, all above the commit point: it may yet be replaced.
+//! Not compared, because local:
+//! - everything in the replicator outside of the control state: waits, queues, own submissions, applied entries,
+//!   measurements, messages to the server, and progress of a state transfer;
+//! - the rest of a state in a node that has left: nothing uses it, and its log may begin anew on another branch;
+//! - in the index, records at or below the floor: they are purged a few at a time and change no verdict;
+//! - in the group, everything above the commit point: it may still be replaced.
 
 use trireme_group::{Checkpoint, Position};
 
@@ -28,10 +29,10 @@ use super::tree::EntryId;
 use super::{Invariant, Shared};
 use crate::seen::{Extent, NodeId, Seen, Sight};
 
-/// A digest, and who showed it first.
+/// A digest, and the node that reported it first.
 type Known = Option<(u64, NodeId)>;
 
-/// What is known of the states as of one entry.
+/// The known digests of the states at one entry.
 #[derive(Clone, Copy, Default)]
 struct States {
     brief: Known,
@@ -39,16 +40,16 @@ struct States {
     group: Known,
 }
 
-/// See the module.
+/// The invariant of this module.
 pub struct ControlEqual {
     logs: Shared<Logs>,
-    /// By entry.
+    /// The states, by entry.
     states: Vec<States>,
-    /// Not compared yet: ahead of the log.
+    /// States that are ahead of their node's log and so not compared yet.
     ahead: Vec<Ahead>,
 }
 
-/// A state that a node has, and its log not yet.
+/// A state of a node whose log does not reach that position yet.
 #[derive(Clone, Copy)]
 struct Ahead {
     node: NodeId,
@@ -58,7 +59,7 @@ struct Ahead {
 }
 
 impl ControlEqual {
-    /// Reads these.
+    /// An invariant that reads these logs.
     pub fn new(logs: &Shared<Logs>) -> ControlEqual {
         ControlEqual {
             logs: logs.clone(),
@@ -102,7 +103,7 @@ impl ControlEqual {
     fn compare_group(&mut self, node: NodeId, group: &Checkpoint) -> Result<(), String> {
         let position = group.position;
         let Some(entry) = self.logs.borrow().entry_on(node, position) else {
-            return Ok(()); // `prefix` says so
+            return Ok(()); // the invariant `prefix` reports this
         };
         let known = &mut self.at(entry).group;
         let digest = content::of_checkpoint(group);
@@ -126,7 +127,7 @@ impl ControlEqual {
         }
     }
 
-    /// The log has got further: what was ahead of it may not be any more.
+    /// Compares states that the log has now reached.
     fn catch_up(&mut self, node: NodeId, to: Position) -> Result<(), String> {
         if self.ahead.is_empty() {
             return Ok(());

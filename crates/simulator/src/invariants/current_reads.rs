@@ -1,7 +1,7 @@
-//! A current read misses nothing that was acknowledged, by anybody, before it began (rule 17).
+//! A current read sees every commit that was acknowledged to any client before the read began (rule 17).
 //!
-//! That is what `wsrep_sync_wait` is for. A read without it may be stale. What an operator's override
-//! left behind is not asked of a reader beyond the fork.
+//! This is the purpose of `wsrep_sync_wait`; a read without it may be stale. A reader beyond a fork point does not
+//! have to see commits that an operator's override left behind.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{ClientTrx, Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct CurrentReads {
     databases: Shared<Databases>,
-    /// Acknowledgements so far.
+    /// Number of acknowledgements so far.
     count: u64,
-    /// Per row: acknowledged writes, each with the count by then, later ones in later places.
+    /// By row: the acknowledged writes, each with the count at its time, in the order of their places.
     acknowledged: HashMap<u32, Vec<(u64, Place)>>,
-    /// Open current reads, with the count when they began.
+    /// The open current reads, each with the count at its begin.
     open: HashMap<ClientTrx, u64>,
 }
 
 impl CurrentReads {
-    /// Reads these.
+    /// An invariant that reads these databases.
     pub fn new(databases: &Shared<Databases>) -> CurrentReads {
         CurrentReads {
             databases: databases.clone(),
@@ -41,7 +41,7 @@ impl CurrentReads {
         self.count += 1;
         for key in writes {
             let of_row = self.acknowledged.entry(*key).or_default();
-            // One that is within another adds nothing to what must be seen.
+            // A write below the last one demands nothing more of readers.
             let adds = (of_row.last())
                 .is_none_or(|(_, last)| !self.databases.borrow().is_within(place, *last));
             if adds {
@@ -50,7 +50,7 @@ impl CurrentReads {
         }
     }
 
-    /// The last write that a reader must have seen, if its list is too short for it.
+    /// The last write that a reader must have seen, but whose version its list is too short for.
     fn missed(&self, began: u64, key: u32, len: u32, tip: Place) -> Option<Place> {
         let of_row = self.acknowledged.get(&key)?;
         let before = of_row.partition_point(|(count, _)| *count <= began);
@@ -61,9 +61,9 @@ impl CurrentReads {
                 return version.is_some_and(|v| v.len > len).then_some(*place);
             }
             if databases.meeting(*place, tip) == Some(databases.normal(tip)) {
-                return Some(*place); // the database has not come so far
+                return Some(*place); // the database has not reached that write
             }
-            // Beyond an override's fork.
+            // The write is beyond a fork point.
         }
         None
     }

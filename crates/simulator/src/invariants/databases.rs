@@ -1,6 +1,6 @@
-//! Everything that any database ever committed, as a tree of seqnos, and with it what each row's
-//! list of writers must be. A second branch begins where the logs fork (an operator's override or bootstrap, rule
-//! 11), once for any two of their lines, or where a new history is founded on a database that holds rows already.
+//! The commits of all databases, as a tree of seqnos, with the correct list of writers of each row. A second branch
+//! begins where the logs fork (an operator's override or bootstrap, rule 11), once for any two of their lines, or
+//! where a new history is founded on a database that already holds rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,24 +12,24 @@ use super::logs::{LineId, Logs, name};
 use super::rows::{Rows, Version};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
-/// Names a branch.
+/// The id of a branch.
 pub type BranchId = usize;
 
-/// A database's state: everything of a branch up to a seqno, and what the branch stands on.
+/// The state of a database: everything of a branch up to a seqno, and the branch's base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The branch.
     pub branch: BranchId,
-    /// Everything up to here.
+    /// The last seqno that it holds.
     pub seqno: Seqno,
 }
 
-/// What one seqno was.
+/// The commit of one seqno.
 struct Step {
     writer: Option<ClientTrx>,
     view: Option<u64>,
     digest: Option<u64>,
-    /// The process that showed it first, and the line of its log.
+    /// The process that reported it first, and the line of that process's log.
     node: NodeId,
     line: Option<LineId>,
 }
@@ -37,7 +37,7 @@ struct Step {
 struct Branch {
     history: Uuid,
     parent: Option<Place>,
-    /// Nothing of it is below; its first step is the next one.
+    /// The seqno below its first step.
     base: Seqno,
     base_digest: Option<u64>,
     steps: Vec<Step>,
@@ -45,31 +45,31 @@ struct Branch {
 }
 
 impl Branch {
-    /// Its last seqno.
+    /// The last seqno of the branch.
     fn end(&self) -> Seqno {
         self.base + self.steps.len() as Seqno
     }
 }
 
-/// The tree, and where each database stands in it.
+/// The tree, and the place of each database in it.
 #[derive(Default)]
 pub struct Databases {
     branches: Vec<Branch>,
     places: Vec<Option<Place>>,
-    /// Where a database stood before a crash took something of it.
+    /// The place of a database before a crash took commits from it.
     crashed: HashMap<NodeId, Place>,
-    /// Where a database stood that lacks what others have, or is lost.
+    /// The place of a database that lacks commits of the others, or is lost.
     diverged: HashMap<NodeId, Place>,
     writers: HashMap<ClientTrx, Place>,
     logs: Shared<Logs>,
-    /// Two lines of the logs make one fork here.
+    /// Pairs of lines of the logs that make one fork here.
     forks: HashSet<(LineId, LineId)>,
-    /// The lists.
+    /// The lists of the rows.
     pub rows: Rows,
 }
 
 impl Databases {
-    /// Forked only where these logs are.
+    /// A tree that may fork only where these logs fork.
     pub fn new(logs: &Shared<Logs>) -> Databases {
         Databases {
             logs: logs.clone(),
@@ -77,30 +77,30 @@ impl Databases {
         }
     }
 
-    /// Where a node's database stands; None if it holds nothing that is known.
+    /// The place of a node's database; None if it holds nothing known.
     pub fn place(&self, node: NodeId) -> Option<Place> {
         *self.places.get(node)?
     }
 
-    /// Where a transaction was committed (last, if an override's branch has it once more).
+    /// The place of a transaction's commit; the last one, if a forced view's branch has it again.
     pub fn committed_at(&self, writer: ClientTrx) -> Option<Place> {
         self.writers.get(&writer).copied()
     }
 
-    /// "history:seqno" for reports.
+    /// "history:seqno", for reports.
     pub fn gtid(&self, place: Place) -> String {
         let branch = &self.branches[place.branch];
         format!("{}:{}", branch.history, place.seqno)
     }
 
-    /// True if whoever stands at `tip` has everything up to `place`.
+    /// True if a database at `tip` holds everything up to `place`.
     pub fn is_within(&self, place: Place, tip: Place) -> bool {
         let place = self.normal(place);
         self.on_branch(place.branch, tip)
             .is_some_and(|seqno| place.seqno <= seqno)
     }
 
-    /// The last place that both have.
+    /// The last place that both share.
     pub fn meeting(&self, one: Place, other: Place) -> Option<Place> {
         let mut place = self.normal(one);
         loop {
@@ -114,7 +114,7 @@ impl Databases {
         }
     }
 
-    /// How far the path to `tip` follows a branch.
+    /// The seqno up to which the path to `tip` follows a branch.
     fn on_branch(&self, branch: BranchId, tip: Place) -> Option<Seqno> {
         let mut tip = tip;
         while tip.branch != branch {
@@ -123,7 +123,7 @@ impl Databases {
         Some(tip.seqno)
     }
 
-    /// The same state has one name.
+    /// The unique name of a state: equal states get equal places.
     pub fn normal(&self, place: Place) -> Place {
         let mut place = place;
         while place.seqno <= self.branches[place.branch].base {
@@ -135,7 +135,7 @@ impl Databases {
         place
     }
 
-    /// Notes the digest of a state, or gives the one noted before.
+    /// Notes the digest of a state, or returns the digest noted earlier.
     pub fn digest(&mut self, place: Place, digest: u64) -> u64 {
         let place = self.normal(place);
         *self.digest_at(place).get_or_insert(digest)
@@ -149,7 +149,7 @@ impl Databases {
         }
     }
 
-    /// The place with this history and seqno on the way to `tip`.
+    /// The place with this history and seqno on the path to `tip`.
     pub fn find(&self, history: Uuid, seqno: Seqno, tip: Place) -> Option<Place> {
         let mut tip = tip;
         loop {
@@ -161,7 +161,7 @@ impl Databases {
         }
     }
 
-    /// True if on the way to `tip` this seqno was used up by nothing.
+    /// True if, on the path to `tip`, no transaction and no view has this seqno.
     pub fn is_dummy(&self, history: Uuid, seqno: Seqno, tip: Place) -> bool {
         let place = self.find(history, seqno, tip).map(|at| self.normal(at));
         place.is_some_and(|at| {
@@ -172,7 +172,7 @@ impl Databases {
         })
     }
 
-    /// Takes in what was seen. Err: a GTID names two things, or a database comes from nowhere.
+    /// Handles an event. Err: a GTID names two things, or a database has an unknown state.
     pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let node = sight.node;
         match &sight.what {
@@ -210,7 +210,7 @@ impl Databases {
         let (history, seqno) = database;
         let known = self.place(node).or(self.diverged.get(&node).copied());
         if seqno < 0 || history.is_nil() {
-            // One that has diverged may come back from before that, if a crash takes what it had not flushed.
+            // A diverged database may return to an earlier state, if a crash takes its unflushed commits.
             self.diverged.extend(known.map(|place| (node, place)));
             self.put(node, None);
             return Ok(());
@@ -230,12 +230,12 @@ impl Databases {
         Ok(())
     }
 
-    /// A history goes on from one database, or a new one begins on it.
+    /// Continues a history from one database, or begins a new history on it.
     fn founded(&mut self, node: NodeId, history: Uuid, seqno: Seqno) -> Result<(), String> {
         let mut place = self.place(node);
         if place.is_some_and(|place| place.seqno + 1 == seqno) {
-            // An action that it has executed, whose position a crash took, or came before: everything
-            // before it was flushed with it.
+            // The process has executed this action, but a crash took the action's position, or came before it. The
+            // action's flush also covered everything before it.
             let crashed = self.crashed.get(&node);
             let crashed = crashed.and_then(|at| self.find(history, seqno, *at));
             place = crashed.or(place);
@@ -248,7 +248,7 @@ impl Databases {
             ));
         }
         let base = goes_on.map_or(0, |place| place.seqno);
-        // Numbers may be left out, for the sake of an action that may have been executed (rule 13).
+        // Seqnos may be left out, because of an action that may have been executed (rule 13).
         if base != seqno && !(goes_on.is_some() && base < seqno) {
             return Err(format!(
                 "{} founds {history} above {seqno}, its database is at {base}",
@@ -257,7 +257,7 @@ impl Databases {
         }
         let place = place.map(|place| self.normal(place));
         let is_empty = |first: Option<&Step>| first.is_none();
-        // Founded twice at one point: one branch, unless what the first left behind turns up yet.
+        // A second founding at one point takes the same branch, until commits of the first founding turn up.
         let again = goes_on.and(place.and_then(|place| self.child(place, is_empty)));
         let again = again.filter(|branch| self.branches[*branch].base == seqno);
         let branch = again.unwrap_or_else(|| self.branch(history, place, seqno));
@@ -302,7 +302,7 @@ impl Databases {
         let is_what = |step: Option<&Step>| step.is_some_and(|s| (s.writer, s.view) == what);
         let mut at = before;
         let mut line = self.logs.borrow().line_of(node);
-        // An override's branch may leave just here, or a founder's, of which nothing is known yet.
+        // The branch of a forced view may begin here, or a founder's branch without known steps.
         if let Some(branch) = self.child(before, is_what) {
             at.branch = branch;
         } else if !is_what(self.step_after(before)) {
@@ -326,8 +326,8 @@ impl Databases {
         Ok(at)
     }
 
-    /// The line of this process that lies apart from all that go on from there, if no databases have forked with two of
-    /// these lines yet.
+    /// This process's line, if it lies apart from all lines that continue from here, and if no databases have forked
+    /// with two of these lines yet.
     fn forks_by(&mut self, node: NodeId, place: Place) -> Option<LineId> {
         let children = self
             .children(place)
@@ -344,13 +344,13 @@ impl Databases {
         Some(own)
     }
 
-    /// A branch that leaves the path at `place`, by its first step (None: it has none yet).
+    /// A branch that leaves the path at `place`, chosen by its first step (None: it has no step yet).
     fn child(&self, place: Place, fits: impl Fn(Option<&Step>) -> bool) -> Option<BranchId> {
         let fits = |id: &BranchId| fits(self.branches[*id].steps.first());
         self.children(place).find(fits)
     }
 
-    /// The branches of its history that leave the path at `place`.
+    /// The branches of the same history that leave the path at `place`.
     fn children(&self, place: Place) -> impl Iterator<Item = BranchId> {
         let branch = &self.branches[place.branch];
         let leaves_here = move |id: &BranchId| {
@@ -398,19 +398,19 @@ impl Databases {
         Ok(())
     }
 
-    /// The row's list in the state at `tip`; None if nobody has written it.
+    /// The row's list in the state at `tip`; None if no transaction has written the row.
     pub fn version(&self, key: u32, tip: Place) -> Option<Version> {
         self.rows
             .last(key, |version| self.is_within(version.place, tip))
     }
 
-    /// The row's list in the state at `tip`, when it was so long.
+    /// The row's list in the state at `tip`, as it was at this length.
     pub fn version_of_len(&self, key: u32, len: u32, tip: Place) -> Option<Version> {
         self.rows
             .of_len(key, len, |version| self.is_within(version.place, tip))
     }
 
-    /// A donor's database replaces this one.
+    /// Replaces a node's database by the donor's one.
     fn snapshot(&mut self, node: NodeId, gtid: (Uuid, Seqno), digest: u64) -> Result<(), String> {
         let (history, seqno) = gtid;
         let candidates: Vec<Place> = (self.branches.iter().enumerate())

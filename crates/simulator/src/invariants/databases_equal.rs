@@ -1,21 +1,21 @@
-//! Databases at the same (history, seqno) hold the same (server-contract.md#overview).
+//! Databases at the same (history, seqno) have the same contents (server-contract.md#overview).
 //!
-//! This is what replication is for. Whatever way a database came there (own commits, appliers in
-//! parallel, replays, a snapshot in the middle of the load, recovery from a crash), its digest is the
-//! first one seen there.
+//! This is the purpose of replication. A database may come to a seqno in any way: own commits, parallel appliers,
+//! replays, an SST in the middle of the load, recovery from a crash. Its digest must equal the first digest reported
+//! there.
 
 use super::databases::Databases;
 use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct DatabasesEqual {
     databases: Shared<Databases>,
 }
 
 impl DatabasesEqual {
-    /// Reads these, and notes the digests in them.
+    /// An invariant that reads these databases and notes the digests in them.
     pub fn new(databases: &Shared<Databases>) -> DatabasesEqual {
         DatabasesEqual {
             databases: databases.clone(),

@@ -1,12 +1,11 @@
-//! What a client was told has failed, never commits (rule 7).
+//! A transaction never commits after its client was told of a certain failure (rule 7).
 //!
-//! A failure that is reported as definite and commits after all is a payment made twice. A failed
-//! certification (TRX_FAIL) is final for ever: the verdict is a function of the log (an override makes
-//! two logs, with a verdict each). CONN_FAIL means
-//! "not ordered, and withdrawn", and holds while the origin's process lives and remembers the
-//! withdrawal, however often it connects again; if the process dies meanwhile, somebody's log may still hold the entry. It rests on the
-//! origin's vote, too, which an operator's override does without: what was under way by then may go
-//! either way, as may what the client was told is unknown (NODE_FAIL, a broken connection).
+//! If a certain failure commits after all, a payment is made twice. A failed certification (TRX_FAIL) is final for
+//! ever: the verdict is a function of the log (an override makes two logs, with a verdict each). CONN_FAIL means "not
+//! ordered, and withdrawn". It holds while the origin's process lives and remembers the withdrawal, however often it
+//! connects again. If the process dies meanwhile, another log may still hold the entry. The withdrawal also rests on
+//! the origin's vote, and an operator's override needs no such vote: open transactions may then end either way. The
+//! same holds for unknown outcomes (NODE_FAIL, a broken connection).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,22 +17,22 @@ use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct FailedStaysOut {
     databases: Shared<Databases>,
-    /// For ever; with the seqno that was used up.
+    /// Failed for ever; with the seqno that was used up.
     failed: HashMap<ClientTrx, (NodeId, Option<Seqno>)>,
-    /// While their origins live.
+    /// Withdrawn, as long as their origins live.
     withdrawn: HashMap<ClientTrx, NodeId>,
     open: HashSet<ClientTrx>,
-    /// Were open when somebody did without a majority.
+    /// Transactions that were open at a view without a majority.
     overridden: HashSet<ClientTrx>,
-    /// There may be two branches.
+    /// True once there may be two branches.
     forked: bool,
 }
 
 impl FailedStaysOut {
-    /// Reads these.
+    /// An invariant that reads these databases.
     pub fn new(databases: &Shared<Databases>) -> FailedStaysOut {
         FailedStaysOut {
             databases: databases.clone(),
@@ -45,7 +44,7 @@ impl FailedStaysOut {
         }
     }
 
-    /// True if the verdict holds where this node commits: it may have been given on another branch.
+    /// True if the verdict holds for commits on this node; it may come from another branch.
     fn holds(&self, verdict: Option<Seqno>, node: NodeId, history: Uuid) -> bool {
         if !self.forked {
             return true;

@@ -1,10 +1,10 @@
 //! First committer wins, on keys (wsrep's certification; server-contract.md#conflict-matrix).
 //!
-//! Of two transactions that write the same row without having seen each other's write, the one that
-//! is ordered first commits; the other fails certification, or is aborted before. So a committed
-//! write stands right behind the version that its transaction held locked when it wrote: anything in
-//! between is a lost update, which row images would make real. Uncommitted reads of rows that are not
-//! written are not protected (write skew is possible, as with any snapshot isolation).
+//! Two transactions write the same row, and neither has seen the other's write. Then the first one in the order
+//! commits; the other fails certification, or is aborted earlier. So a committed write directly follows the version
+//! that its transaction had locked when it wrote. A version in between is a lost update, which row images would make
+//! real. Uncommitted reads of unwritten rows are not protected (write skew is possible, as with any snapshot
+//! isolation).
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{ClientTrx, Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct FirstCommitterWins {
     databases: Shared<Databases>,
-    /// Rows that open transactions have read, and how long their lists were.
+    /// The rows that open transactions have read, with the lengths of their lists.
     read: HashMap<ClientTrx, Vec<(u32, u32)>>,
 }
 
 impl FirstCommitterWins {
-    /// Reads these.
+    /// An invariant that reads these databases.
     pub fn new(databases: &Shared<Databases>) -> FirstCommitterWins {
         FirstCommitterWins {
             databases: databases.clone(),

@@ -1,24 +1,24 @@
 //! A GTID names one thing, and a transaction has one GTID (rules 5, 9, 11).
 //!
-//! A number given out twice is how a history diverges without anybody noticing: both servers say
-//! `uuid:seqno` and mean different rows. Compared for every seqno that any database commits: the
-//! same transaction (or the same view, or a dummy on all), and no transaction at two of them. Databases fork
-//! only where logs do, once for any two lines of the logs (an override or a founding has made the later one, see
-//! `prefix`), or at a founder's own position. In the end all databases lie on one path.
+//! If a seqno is used twice, a history diverges silently: both servers say `uuid:seqno` and mean different rows. The
+//! invariant compares every seqno that any database commits: it is the same transaction (or the same view, or a
+//! dummy) on all, and no transaction has two seqnos. Databases fork only where logs fork, once for any two lines of
+//! the logs (an override or a founding has made the later line, see `prefix`), or at a founder's own position. In the
+//! end all databases lie on one path.
 
 use super::databases::{Databases, Place};
 use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
-/// Keeps [`Databases`] for the others.
+/// Keeps [`Databases`] for the other invariants.
 pub struct GtidUnique {
     databases: Shared<Databases>,
     alive: Vec<bool>,
 }
 
 impl GtidUnique {
-    /// Keeps these.
+    /// An invariant that keeps these databases.
     pub fn new(databases: &Shared<Databases>) -> GtidUnique {
         GtidUnique {
             databases: databases.clone(),
@@ -107,7 +107,7 @@ mod tests {
         story.write(0, 5, 102, &[1]).write(1, 5, 103, &[1]);
         story.is_clean();
         assert!(story.at_end(NAME).is_err(), "both are alive");
-        // Whoever follows one of them is on its branch.
+        // A node that follows one of them is on its branch.
         story.ordered(2, 5, 102, &[1]).write(0, 6, 104, &[1]);
         let mut followed = story.clone();
         followed.ordered(2, 6, 104, &[1]).is_clean();
@@ -155,7 +155,7 @@ mod tests {
         story.ordered_view(0, 5, 13).write(0, 6, 103, &[1]);
         story.ordered(1, 6, 103, &[1]);
         story.acknowledged(1, 103, 6, &[1]).is_clean();
-        // What the first founding had begun is a branch of its own; there is no third.
+        // The first founding's entries are a branch of their own; there is no third.
         let mut founded = story.clone();
         story.ordered(2, 4, 101, &[1]);
         story.begins_anew(2, 1, 7, view(1, &[0]));

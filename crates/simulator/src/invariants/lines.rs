@@ -7,35 +7,35 @@ use trireme_group::{Incarnation, Position, SubmissionId};
 use super::logs::LineId;
 use super::tree::EntryId;
 
-/// A configuration that was committed.
+/// A committed configuration.
 #[derive(Clone)]
 pub struct InForce {
-    /// Where.
+    /// Its position.
     pub from: Position,
-    /// Digest of it.
+    /// Its digest.
     pub content: u64,
-    /// Whose submissions count.
+    /// The members, whose submissions count.
     pub members: Vec<Incarnation>,
 }
 
-/// A path of committed entries, from its first position on.
+/// A path of committed entries, from its first own position on.
 pub struct Line {
-    /// The line that it forks off.
+    /// The line from which it forks.
     pub parent: Option<LineId>,
     /// Its first own position.
     pub first: Position,
-    /// From there on.
+    /// Its entries, from the first own position on.
     pub entries: Vec<EntryId>,
-    /// The one in force where it begins, and all committed on it.
+    /// The configuration in force where it begins, and all later ones on it.
     pub configurations: Vec<InForce>,
-    /// The overrides on it.
+    /// The forced views on it.
     pub overrides: Vec<EntryId>,
-    /// Last submission number ordered, per incarnation.
+    /// Last ordered submission number of each incarnation.
     numbers: HashMap<Incarnation, u64>,
 }
 
 impl Line {
-    /// A component of one begins.
+    /// The line of a component of one node, which begins here.
     pub fn founded(root: EntryId) -> Line {
         Line {
             parent: None,
@@ -47,7 +47,7 @@ impl Line {
         }
     }
 
-    /// An override's line leaves another one.
+    /// The line of a forced view, which leaves another line.
     pub fn forked(
         parent: LineId,
         first: Position,
@@ -64,14 +64,14 @@ impl Line {
         }
     }
 
-    /// True if submissions of this process count at the line's end.
+    /// True if submissions of this process count at the end of the line.
     pub fn is_member(&self, incarnation: Incarnation) -> bool {
         let in_force = self.configurations.last();
         in_force.is_some_and(|c| c.members.contains(&incarnation))
     }
 
-    /// Counts a submission, or a void, which uses up all numbers up to its own. Err: the number before, if
-    /// it is not the one that comes next.
+    /// Counts a submission, or a voided one, which uses up all numbers up to its own. Err: the last number, if this
+    /// one does not come next.
     pub fn count(&mut self, id: SubmissionId, is_void: bool) -> Result<(), u64> {
         let last = self.numbers.entry(id.incarnation).or_insert(0);
         if id.number <= *last || id.number != *last + 1 && !is_void {

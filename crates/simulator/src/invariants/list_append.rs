@@ -1,22 +1,22 @@
-//! What clients read are states that the rows went through (list-append, as Jepsen's Elle checks it).
+//! Clients read only states that the rows really had (list-append, as Jepsen's Elle checks it).
 //!
-//! Each row is an append-only list of the transactions that wrote it. Every list that is read must be
-//! one that the committed order makes: then lists are prefixes of one another, nothing is read that
-//! was never committed (or was rolled back, or is not committed on this node yet), nothing disappears
-//! from the middle of a row, and writes stand in the order of their GTIDs.
+//! Each row is an append-only list of the transactions that wrote it. Every list that a client reads must result from
+//! the committed order. Then lists are prefixes of one another. No client reads a transaction that was never
+//! committed, was rolled back, or is not committed on this node yet. Nothing disappears from the middle of a row, and
+//! writes stand in the order of their GTIDs.
 
 use super::databases::Databases;
 use super::logs::name;
 use super::{Invariant, Shared};
 use crate::seen::{Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct ListAppend {
     databases: Shared<Databases>,
 }
 
 impl ListAppend {
-    /// Reads these.
+    /// An invariant that reads these databases.
     pub fn new(databases: &Shared<Databases>) -> ListAppend {
         ListAppend {
             databases: databases.clone(),

@@ -1,6 +1,6 @@
-//! Every entry that any log ever held, as a tree: (position, ballot) names an entry and all before
-//! it (rule 1). A *line* is a path of committed entries; a second one begins where an operator's
-//! override forks the history (rule 11), and with every founding.
+//! The entries of all logs that ever existed, as a tree: (position, term) names an entry and all entries before it
+//! (rule 1). A *line* is a path of committed entries. A second line begins where an operator's override forks the
+//! history (rule 11), and with every founding.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,22 +11,23 @@ use super::lines::{InForce, Line};
 use super::tree::{EntryId, Known, Tree};
 use crate::seen::{NodeId, Seen, Sight};
 
-/// Names a line.
+/// The id of a line.
 pub type LineId = usize;
 
 /// A process's log.
 struct Log {
-    /// Last committed entry, as far as it has delivered, or the base of the log.
+    /// The last committed entry, as far as the process has delivered, or the base of the log.
     committed: EntryId,
-    /// Everything above.
+    /// The entries above `committed`.
     tail: VecDeque<EntryId>,
-    /// The view at this base is shown although the entry there may be another.
+    /// The view at this base is delivered although the entry there may be another one.
     began_at: Option<Position>,
-    /// The line of the log before this one, which began anew: its server may still apply what was delivered of that.
+    /// The line of the previous log, if this one began anew: the server may still apply deliveries of the previous
+    /// log.
     line_before: Option<LineId>,
 }
 
-/// The tree, and where each process stands in it.
+/// The tree, and the place of each process in it.
 #[derive(Default)]
 pub struct Logs {
     entries: Tree,
@@ -36,18 +37,18 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// The line that a process's delivered entries lie on.
+    /// The line of a process's delivered entries.
     pub fn line_of(&self, node: NodeId) -> Option<LineId> {
         self.entries[self.log(node)?.committed].line
     }
 
-    /// The lines that what a process's server applies may lie on.
+    /// The possible lines of the entries that a process's server applies.
     pub fn applied_lines(&self, node: NodeId) -> impl Iterator<Item = LineId> {
         let before = self.log(node).and_then(|log| log.line_before);
         self.line_of(node).into_iter().chain(before)
     }
 
-    /// Up to where a process has delivered.
+    /// The last position that a process has delivered.
     pub fn committed(&self, node: NodeId) -> Option<Position> {
         self.log(node)
             .map(|log| self.entries[log.committed].position)
@@ -63,21 +64,21 @@ impl Logs {
         line.entries.get(index).copied()
     }
 
-    /// The entry at this position of those that a process has delivered.
+    /// The entry at this position among the delivered ones of a process.
     pub fn committed_on(&self, node: NodeId, position: Position) -> Option<EntryId> {
         let is_committed = self.committed(node).is_some_and(|at| position <= at);
         let line = self.line_of(node).filter(|_| is_committed)?;
         self.committed_at(line, position)
     }
 
-    /// The entry at this position of a process's log, delivered or not.
+    /// The entry at this position in a process's log, delivered or not.
     pub fn entry_on(&self, node: NodeId, position: Position) -> Option<EntryId> {
         let at = |id: &EntryId| self.entries[*id].position == position;
         let in_tail = || self.log(node)?.tail.iter().copied().find(at);
         self.committed_on(node, position).or_else(in_tail)
     }
 
-    /// The first of the entries between that a process was to deliver, or its log began above.
+    /// The first entry in this range that a process had to deliver, or above which its log began.
     pub fn delivered_between(
         &self,
         node: NodeId,
@@ -91,7 +92,7 @@ impl Logs {
         (above + 1..=upto).find(is_delivered)
     }
 
-    /// Takes in what was seen. Err: rule 1, 3 or 9 is broken.
+    /// Handles an event. Err: rule 1, 3 or 9 is broken.
     pub fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let node = sight.node;
         match &sight.what {
@@ -119,7 +120,7 @@ impl Logs {
         self.logs[node] = log;
     }
 
-    /// A component of one begins, with a tree of its own.
+    /// Begins a component of one node, with a tree of its own.
     fn founded(&mut self, node: NodeId) {
         let line = self.lines.len();
         let root = self.entries.add_root(line);
@@ -166,7 +167,7 @@ impl Logs {
         Ok(())
     }
 
-    /// A view is proposed only when the one before is committed, unless by force (rule 3).
+    /// Checks that a view is proposed only when the one before is committed, except a forced view (rule 3).
     fn one_pending_view(&self, node: NodeId, entry: &Entry, parent: EntryId) -> Result<(), String> {
         match &entry.body {
             Body::Configuration(configuration) if configuration.override_id.is_none() => {}
@@ -239,7 +240,7 @@ impl Logs {
                 name(node)
             ));
         };
-        // Committed where it comes from, even if that has not delivered anything above it yet.
+        // It is committed on the sender, even if the sender has not delivered anything above it yet.
         let mut log = Log::at(id);
         while self.entries[log.committed].line.is_none() {
             log.tail.push_front(log.committed);
@@ -299,7 +300,7 @@ impl Logs {
         }
     }
 
-    /// A process commits the next entry of its log; None if there is none.
+    /// Commits the next entry of a process's log; None if there is no next entry.
     fn commit_next(&mut self, node: NodeId) -> Result<Option<EntryId>, String> {
         let Some(Some(log)) = self.logs.get_mut(node) else {
             return Ok(None);
@@ -326,7 +327,7 @@ impl Logs {
         }
     }
 
-    /// An entry is committed for the first time; its predecessor is already.
+    /// Commits an entry for the first time; its predecessor is committed already.
     fn commit(&mut self, node: NodeId, id: EntryId) -> Result<(), String> {
         let entry = &self.entries[id];
         let (parent, position) = (entry.parent, entry.position);
@@ -339,7 +340,8 @@ impl Logs {
         if self.lines[line].entries.last() == Some(&parent) {
             return self.extend(node, line, id);
         }
-        // Other entries follow there already: of any two paths one holds an override that leaves here, or one is wrong.
+        // Other entries follow there already: one of any two paths must hold a forced view that leaves here, or one
+        // path is wrong.
         let unexcused = match self.has_override(node, id) {
             true => None,
             false => self.not_overridden(line, parent),
@@ -357,22 +359,23 @@ impl Logs {
         self.extend(node, line, id)
     }
 
-    /// True if the process's log holds an override, from this entry on, that may leave other paths below this entry.
+    /// True if the process's log holds, from this entry on, a forced view that may leave other paths below this
+    /// entry.
     fn has_override(&self, node: NodeId, from: EntryId) -> bool {
         let above = self.log(node).into_iter().flat_map(|log| &log.tail);
         let mut ids = std::iter::once(&from).chain(above);
         ids.any(|id| self.may_leave_below(*id, self.entries[from].position))
     }
 
-    /// True if this is an override at or above `position` whose members did not know the entry there to be committed.
+    /// True if this is a forced view at or above `position` whose members did not know the entry there as committed.
     fn may_leave_below(&self, id: EntryId, position: Position) -> bool {
         let entry = &self.entries[id];
         let forks_after = entry.forks_after.filter(|_| entry.position >= position);
         forks_after.is_some_and(|after| after < position)
     }
 
-    /// The first entry of a committed path above `parent`, on `line` or forked off there, without an override that may leave
-    /// other paths there.
+    /// The first entry of a committed path above `parent`, on `line` or on a fork of it there, without a forced view
+    /// that may leave other paths there.
     fn not_overridden(&self, line: LineId, parent: EntryId) -> Option<EntryId> {
         let position = self.entries[parent].position + 1;
         let is_path = |id: &LineId| {
@@ -439,7 +442,7 @@ impl Log {
     }
 }
 
-/// A node's name in reports.
+/// The name of a node in reports.
 pub fn name(node: NodeId) -> String {
     format!("n{}", node + 1)
 }

@@ -1,9 +1,8 @@
-//! What must hold, one file each, with the reason and the source.
+//! The invariants, one file each, with the reason and the source.
 //!
-//! Two pictures of the run are shared: [`logs::Logs`], every entry that any log ever held, kept by
-//! [`prefix`]; and [`databases::Databases`], everything that any database ever committed, kept by
-//! [`gtid_unique`]. Both are trees: without an operator's override they have one branch. The other
-//! invariants only read them, so the two stand first in [`all`].
+//! Two pictures of the run are shared. [`prefix`] keeps [`logs::Logs`], the entries of all logs; [`gtid_unique`]
+//! keeps [`databases::Databases`], the commits of all databases. Both are trees; without an operator's override they
+//! have one branch. The other invariants only read them, so these two come first in [`all`].
 //!
 //! Memory: about 80 bytes per log entry and 100 per seqno of a run, kept to its end.
 
@@ -39,27 +38,27 @@ mod story;
 mod tree;
 pub mod verdicts_equal;
 
-/// Something that must hold at every step.
+/// A property that must hold at every step.
 pub trait Invariant {
-    /// Short name, as in reports: `one-primary`.
+    /// The short name in reports: `one-primary`.
     fn name(&self) -> &'static str;
-    /// Takes in what was seen. Err: the violation, for a person to read.
+    /// Handles an event. Err: the violation, for a reader.
     fn see(&mut self, sight: &Sight) -> Result<(), String>;
-    /// The run has ended.
+    /// Checks the end of the run.
     fn end(&mut self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// A picture that one invariant keeps and others read. They see each sight one after another.
+/// A picture that one invariant keeps and others read. The invariants see each event one after another.
 type Shared<T> = Rc<RefCell<T>>;
 
-/// What a liar cannot break.
+/// The invariants that hold even if a member lies.
 pub fn among_liars() -> Vec<Box<dyn Invariant>> {
     vec![Box::new(bounded::Bounded)]
 }
 
-/// All of them, for one run.
+/// All invariants, for one run.
 pub fn all() -> Vec<Box<dyn Invariant>> {
     let logs = Shared::<logs::Logs>::default();
     let databases = Shared::new(databases::Databases::new(&logs).into());

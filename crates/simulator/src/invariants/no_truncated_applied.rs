@@ -1,9 +1,9 @@
-//! What was handed to the replicator is never taken back from under it (rules 1, 6).
+//! A process never takes back an entry that its replicator has got (rules 1, 6).
 //!
-//! Applying cannot be undone. So a process never drops a log entry that it has delivered, and its
-//! log never begins anew below what it has delivered, unless an operator's override forked the
-//! history, or it gives up one of its own that yields: then the database beyond the fork needs a snapshot (rule 11), which `gtid-unique` and
-//! `databases-equal` see to.
+//! Applying cannot be undone. So a process never drops a log entry that it has delivered, and its log never begins
+//! anew below a delivered entry. There are two exceptions: an operator's override forked the history, or the process
+//! gives up its own forced view that yields. Then a database beyond the fork point needs an SST (rule 11);
+//! `gtid-unique` and `databases-equal` check this.
 
 use trireme_group::{Delivery, Position, Uuid, override_yields};
 
@@ -11,14 +11,14 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{NodeId, Seen, Sight};
 
-/// What a process has delivered.
+/// The deliveries of a process.
 #[derive(Clone, Default)]
 struct Delivered {
     upto: Position,
     overrides: Vec<Uuid>,
 }
 
-/// See the module.
+/// The invariant of this module.
 #[derive(Default)]
 pub struct NoTruncatedApplied {
     delivered: Vec<Delivered>,

@@ -1,13 +1,13 @@
-//! Once faults are over, nobody waits for ever (liveness; rules 7, 10, 15).
+//! Once the faults are over, nothing waits for ever (liveness; rules 7, 10, 15).
 //!
-//! The world tells what still waits after everybody had the time to converge: a client for its
-//! answer, an applier for its turn, a joiner for its state, a node for its component.
+//! After all nodes have had time to converge, the world reports everything that still waits: a client for its answer,
+//! an applier for its turn, a joiner for its state, a node for its component.
 
 use super::Invariant;
 use super::logs::name;
 use crate::seen::{Seen, Sight};
 
-/// See the module.
+/// The invariant of this module.
 pub struct NobodyWaits;
 
 impl Invariant for NobodyWaits {

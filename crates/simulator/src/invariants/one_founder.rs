@@ -1,8 +1,8 @@
-//! Of nodes that found a cluster without choosing one of them, one does (`docs/protocol.md`, "Founding
+//! If nodes found a cluster without a chosen node, exactly one of them founds it (`docs/protocol.md`, "Founding
 //! without choosing a node").
 //!
-//! Two would be two clusters with one configuration, and each may have acknowledged commits. A founder that dies before it has
-//! told anybody has founded nothing.
+//! Two founders would make two clusters with one configuration, and each may have acknowledged commits. A founder
+//! that dies before it has told anyone has founded nothing.
 
 use trireme_group::Uuid;
 
@@ -10,11 +10,11 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{NodeId, Seen, Sight, TimeUs};
 
-/// See the module.
+/// The invariant of this module.
 #[derive(Default)]
 pub struct OneFounder {
     first: Option<Founding>,
-    /// Their founders died as they founded them, so that nobody has heard of them.
+    /// Histories whose founders died during the founding, so that nobody has heard of them.
     stillborn: Vec<Uuid>,
 }
 
@@ -25,7 +25,7 @@ struct Founding {
 }
 
 impl OneFounder {
-    /// Err: somebody has heard of a history whose founder was taken to have died before it could tell anybody.
+    /// Err: a process has heard of a history whose founder was believed dead before it could tell anyone.
     fn heard_of(&self, node: NodeId, history: Uuid) -> Result<(), String> {
         match self.stillborn.contains(&history) {
             true => Err(format!(

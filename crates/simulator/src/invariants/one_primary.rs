@@ -1,17 +1,16 @@
 //! One primary component at a time (rules 3, 10, 20).
 //!
-//! Members learn of a view one after another, so at one moment two may call themselves primary in
-//! different views; what the older one orders then commits nowhere, and `prefix` would show it if it
-//! did. Here: along one history
+//! Members learn of a view one after another. So at one moment two may call themselves primary in different views;
+//! then entries of the older view's leader commit nowhere, and `prefix` would show it if they did. Along one history:
 //! - a view number names one membership, and views are numbered one by one;
-//! - who is new in a view has no vote in it (rule 3: a joiner must not be needed);
-//! - a view with the members of the one before is made only for somebody who declared non-primary:
-//!   taking over leadership is no view (rule 2), since a view rolls back streaming transactions;
-//! - whoever calls itself primary has delivered that very view;
-//! - who has once declared non-primary is primary again only in a later view;
-//! - in the end everybody alive is primary, in the same view.
+//! - a new member has no vote in its first view (rule 3: no commit may need a joiner);
+//! - a view with the members of the one before is made only if a member declared itself non-primary: a leader change
+//!   makes no view (rule 2), because a view rolls back streaming transactions;
+//! - a member that calls itself primary has delivered that very view;
+//! - a member that has declared itself non-primary is primary again only in a later view;
+//! - in the end all living nodes are primary, in the same view.
 //!
-//! An operator's override makes a history of its own, and so does a bootstrap (rule 11).
+//! An operator's override makes its own history, and so does a bootstrap (rule 11).
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,30 +20,30 @@ use super::logs::{LineId, Logs, name};
 use super::{Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
-/// What a process believes.
+/// The state of a process, as it sees itself.
 #[derive(Clone, Default)]
 struct Belief {
     alive: bool,
     primary: bool,
-    /// The last view that it delivered, and on which line.
+    /// The last view that it delivered, with its line.
     view: Option<(LineId, u64)>,
-    /// The same when it declared non-primary.
+    /// The last view when it declared itself non-primary, with its line.
     lost: Option<(LineId, u64)>,
 }
 
-/// See the module.
+/// The invariant of this module.
 pub struct OnePrimary {
     logs: Shared<Logs>,
     memberships: HashMap<(LineId, u64), Vec<Incarnation>>,
-    /// The last configuration of each line, and where it stands.
+    /// The last configuration of each line, with its position.
     latest: HashMap<LineId, (Position, Configuration)>,
-    /// Lines on whose last view nobody has declared non-primary since, nor was so then.
+    /// The lines in whose last view no member has been non-primary so far.
     calm: HashSet<LineId>,
     beliefs: Vec<Belief>,
 }
 
 impl OnePrimary {
-    /// Reads these.
+    /// An invariant that reads these logs.
     pub fn new(logs: &Shared<Logs>) -> OnePrimary {
         OnePrimary {
             logs: logs.clone(),
@@ -86,7 +85,7 @@ impl OnePrimary {
         Ok(())
     }
 
-    /// A configuration is seen for the first time on its line.
+    /// Checks a configuration that is seen for the first time on its line.
     fn follows(
         &mut self,
         node: NodeId,
@@ -103,7 +102,7 @@ impl OnePrimary {
         let Some((_, before)) = before.filter(|_| configuration.override_id.is_none()) else {
             return Ok(());
         };
-        // A restarted process that has forgotten nothing takes the seat of the one before (rule 14).
+        // A restarted intact process takes the place of the one before it (rule 14).
         let is_new = |m: &Member| {
             let seat = before.member(m.incarnation).or(before.replica(m.replica));
             seat.is_none_or(|seat| seat.incarnation != m.incarnation && !seat.voter)
@@ -177,7 +176,7 @@ impl Invariant for OnePrimary {
                 }
             }
             Seen::Stopped { .. } | Seen::Disconnected => *self.of(node) = Belief::default(),
-            // Who founds on its database goes on above every view in the log before, pending ones too.
+            // A node that founds on its database goes on above every view in its earlier log, pending ones too.
             Seen::BeganAnew { .. } | Seen::Founded { .. } => self.of(node).view = None,
             Seen::Delivered {
                 position,

@@ -1,27 +1,27 @@
 //! Delivered sequences are prefixes of one another (rules 1, 3, 9).
 //!
-//! Two members that deliver different entries at one position are two clusters under one name: the
-//! acknowledged-and-lost commits of Raft's figure 8. Checked on the logs themselves, entry by entry:
-//! - (position, ballot) names one entry and one predecessor, in every log that was ever written;
-//! - a committed entry has one successor. Of any two paths one must hold an operator's override above the fork, whose
-//!   members did not know the entries above the fork to be committed (`fork_after`);
-//! - every process delivers what is committed, in order, leaving nothing out but what nobody
-//!   delivers (ballot starts, voids, submissions of processes outside of the view);
-//! - an origin's submissions are committed once each, in its order, none left out but those that a void covers;
-//! - at most one view is pending, but for an override;
-//! - a log that begins anew does so at an entry that is committed, with the view in force there.
+//! Two members that deliver different entries at one position are two clusters under one name: the lost acknowledged
+//! commits of Raft's figure 8. The invariant checks the logs themselves, entry by entry:
+//! - (position, term) names one entry and one predecessor, in every log that was ever written;
+//! - a committed entry has one successor. Of any two paths one must hold a forced view above the fork point, whose
+//!   members did not know the entries above that point as committed (`fork_after`);
+//! - every process delivers the committed entries, in order, and leaves out only entries that no process delivers
+//!   (term starts, voided submissions, submissions of processes outside of the view);
+//! - an origin's submissions are committed once each, in its order; only voided ones may be missing;
+//! - at most one view is pending, except forced views;
+//! - a log that begins anew does so at a committed entry, with the view in force there.
 
 use super::logs::Logs;
 use super::{Invariant, Shared};
 use crate::seen::Sight;
 
-/// Keeps [`Logs`] for the others.
+/// Keeps [`Logs`] for the other invariants.
 pub struct Prefix {
     logs: Shared<Logs>,
 }
 
 impl Prefix {
-    /// Keeps these.
+    /// An invariant that keeps these logs.
     pub fn new(logs: &Shared<Logs>) -> Prefix {
         Prefix { logs: logs.clone() }
     }

@@ -1,9 +1,10 @@
-//! A current read ends: it is answered, or fails, as soon as its node has applied what it may wait for (rule 17).
+//! A current read ends: it is answered, or fails, as soon as its node has applied everything for which it may wait
+//! (rule 17).
 //!
-//! A node that is primary and synced, and has nothing left to commit or to apply, has nothing that a read could still wait
-//! for but the word of a majority. The server's own timeout (30 s) is no end: it hides a read that waits for what never comes.
-//! A node whose log grows is being brought up to date: with a small window over a long line that takes longer than any bound
-//! here (seed 291, leadership).
+//! If a node is primary and synced, and has nothing left to commit or to apply, a read can only wait for the answers
+//! of a majority. The server's own timeout (30 s) does not count as an end: it would hide a read that waits for
+//! something that never comes. A node whose log grows is still catching up: with a small window over a long line this
+//! takes longer than any limit here (seed 291, leadership).
 
 use std::collections::HashMap;
 
@@ -11,23 +12,23 @@ use super::Invariant;
 use super::logs::name;
 use crate::seen::{ClientTrx, NodeId, Seen, Sight, TimeUs};
 
-/// A majority answers within this, or its node is not primary any more (`evs.suspect_timeout` is at most 3 s).
+/// A majority answers within this time, or the node is not primary any more (`evs.suspect_timeout` is at most 3 s).
 const PATIENCE_US: TimeUs = 6_000_000;
-/// A process that was not seen for longer was paused.
+/// If a process was not seen for longer, it was paused.
 const PAUSE_US: TimeUs = 1_000_000;
 
-/// See the module.
+/// The invariant of this module.
 #[derive(Default)]
 pub struct ReadsEnd {
     waiting: HashMap<(NodeId, ClientTrx), Waiting>,
 }
 
-/// A read whose node has nothing left that it could wait for.
+/// A read whose node has nothing left for which the read could wait.
 struct Waiting {
     since: TimeUs,
-    /// When that was seen last.
+    /// Time of the last event about this read.
     seen: TimeUs,
-    /// Where the node's log ended then.
+    /// The end of the node's log at that time.
     at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the rows' lists of writers must be, version by version.
+//! The correct lists of writers of the rows, version by version.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use crate::seen::{ClientTrx, roll};
 /// A row after one of its writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The write.
+    /// The place of the write.
     pub place: Place,
-    /// Length of the list with it.
+    /// The length of the list with the write.
     pub len: u32,
-    /// Digest of the list with it.
+    /// The digest of the list with the write.
     pub digest: u64,
-    /// Who wrote.
+    /// The transaction that wrote it.
     pub writer: ClientTrx,
 }
 
 impl Version {
-    /// The next one, of this writer, committed there.
+    /// The next version, by this writer, committed at this place.
     pub fn after(before: Option<Version>, place: Place, writer: ClientTrx) -> Version {
         Version {
             place,
@@ -30,7 +30,7 @@ impl Version {
     }
 }
 
-/// All versions of all rows; those of other branches between them.
+/// All versions of all rows, those of different branches mixed.
 #[derive(Default)]
 pub struct Rows {
     versions: HashMap<u32, Vec<Version>>,
@@ -42,13 +42,13 @@ impl Rows {
         self.versions.entry(key).or_default().push(version);
     }
 
-    /// The last version that counts.
+    /// The last version for which `counts` is true.
     pub fn last(&self, key: u32, counts: impl Fn(&Version) -> bool) -> Option<Version> {
         let versions = self.versions.get(&key)?;
         versions.iter().rev().find(|v| counts(v)).copied()
     }
 
-    /// The version of this length that counts. Without forks it stands at its own index.
+    /// The version of this length for which `counts` is true. Without forks its index follows from its length.
     pub fn of_len(&self, key: u32, len: u32, counts: impl Fn(&Version) -> bool) -> Option<Version> {
         let versions = self.versions.get(&key)?;
         let fits = |v: &&Version| v.len == len && counts(v);

@@ -1,4 +1,4 @@
-//! Short histories for the invariants' tests: a clean one of three nodes, to be continued.
+//! Short histories for the invariants' tests: they begin with a correct history of three nodes.
 
 use bytes::Bytes;
 use trireme_group::{
@@ -12,16 +12,16 @@ use crate::seen::{ClientTrx, NodeId, Seen, Sight, roll};
 
 /// The history of the stories.
 pub const HISTORY: Uuid = Uuid([7; 16]);
-/// Nobody's history.
+/// The position of an empty database, in no history.
 pub const NOWHERE: (Uuid, Seqno) = (Uuid::NIL, -1);
 
-/// What was seen so far.
+/// The events so far.
 #[derive(Clone, Default)]
 pub struct Story {
     sights: Vec<Sight>,
 }
 
-/// A ballot of n1.
+/// A term of n1.
 pub fn ballot(number: u64) -> Ballot {
     Ballot {
         number,
@@ -33,7 +33,7 @@ pub fn incarnation(node: NodeId) -> Incarnation {
     Incarnation(Uuid([0x10 + node as u8; 16]))
 }
 
-/// A view of these nodes.
+/// A view with these nodes as members.
 pub fn view(number: u64, nodes: &[NodeId]) -> Configuration {
     let member = |node: &NodeId| Member {
         incarnation: incarnation(*node),
@@ -67,7 +67,7 @@ pub fn submission(node: NodeId, number: u64, text: &'static str) -> Body {
     }
 }
 
-/// What delivers it.
+/// The delivery of this entry.
 pub fn delivery(body: &Body) -> Delivery {
     match body.clone() {
         Body::Configuration(configuration) => Delivery::Configuration(configuration),
@@ -77,7 +77,7 @@ pub fn delivery(body: &Body) -> Delivery {
 }
 
 impl Story {
-    /// Three nodes without anything.
+    /// A story of three nodes without logs and databases.
     pub fn new() -> Story {
         let mut story = Story::default();
         for node in 0..3 {
@@ -86,7 +86,7 @@ impl Story {
         story
     }
 
-    /// Log: n1 founds (1, 2), all three are in view 2 (3), a submission of n2 (4) and of n3 (5).
+    /// A story with logs: n1 founds (1, 2), all three are in view 2 (3), a submission of n2 (4) and of n3 (5).
     pub fn logs() -> Story {
         let mut story = Story::new();
         story.founds(0, 0);
@@ -105,8 +105,8 @@ impl Story {
         story
     }
 
-    /// Databases: n1 founds (1), view (2), transactions 100 (3) and 101 (4) write row 1; n2 and n3 took
-    /// snapshots at 2.
+    /// A story with databases: n1 founds (1), view (2), transactions 100 (3) and 101 (4) write row 1; n2 and n3 got
+    /// SSTs at 2.
     pub fn databases() -> Story {
         let mut story = Story::new();
         story.founds(0, 0);
@@ -140,7 +140,7 @@ impl Story {
         self.see(node, Seen::Delivered { position, delivery })
     }
 
-    /// Appended, then delivered on these nodes, in ballot 1.
+    /// Appends an entry, and delivers it on these nodes, in term 1.
     pub fn commit_body(&mut self, nodes: &[NodeId], at: Position, body: Body) -> &mut Story {
         self.commit_in(1, nodes, at, body)
     }
@@ -190,13 +190,13 @@ impl Story {
         self.see(node, Seen::BeganAnew { checkpoint })
     }
 
-    /// Bootstraps above `seqno`.
+    /// A node bootstraps above `seqno`.
     pub fn founds(&mut self, node: NodeId, seqno: Seqno) -> &mut Story {
         let history = HISTORY;
         self.see(node, Seen::Founded { history, seqno })
     }
 
-    /// Crash and restart with the database at `seqno`.
+    /// A node crashes and restarts with its database at `seqno`.
     pub fn restart(&mut self, node: NodeId, seqno: Seqno) -> &mut Story {
         let database = (HISTORY, seqno);
         self.see(node, Seen::Stopped { clean: false });
@@ -263,7 +263,7 @@ impl Story {
         self.see(node, Seen::Began { trx, current })
     }
 
-    /// Reads a list of these writers.
+    /// A client reads a list of these writers.
     pub fn read(
         &mut self,
         node: NodeId,
@@ -309,7 +309,7 @@ impl Story {
         self.see(node, what)
     }
 
-    /// A transaction from beginning to end on its own node.
+    /// A transaction from begin to end on its own node.
     pub fn write(
         &mut self,
         node: NodeId,
@@ -323,7 +323,7 @@ impl Story {
         self.acknowledged(node, trx, seqno, writes)
     }
 
-    /// An operator makes n2 and n3 primary by force, while n1 goes on: the history may fork, once.
+    /// An operator makes n2 and n3 primary by an override, while n1 goes on: the history may fork, once.
     pub fn overridden(&mut self) -> &mut Story {
         self.commit_body(&[0], 3, submission(0, 1, "left behind"));
         let override_id = Uuid([9; 16]);
@@ -340,12 +340,12 @@ impl Story {
         self.commit_in(9, &[1, 2], 4, Body::Configuration(configuration))
     }
 
-    /// A founder's log begins, in this ballot.
+    /// A founder's log begins, in this term.
     pub fn begins_log(&mut self, node: NodeId, number: u64) -> &mut Story {
         self.commit_in(number, &[node], 1, Body::Configuration(view(1, &[node])))
     }
 
-    /// What the invariants say, all of them.
+    /// The first violation of any invariant.
     fn verdict(&self) -> Option<(&'static str, String)> {
         let mut invariants = all();
         self.sights.iter().find_map(|sight| {
@@ -354,7 +354,7 @@ impl Story {
         })
     }
 
-    /// What this invariant says when the run has ended.
+    /// The result of this invariant at the end of the run.
     pub fn at_end(&self, name: &str) -> Result<(), String> {
         let mut invariants = all();
         for sight in &self.sights {
@@ -366,13 +366,13 @@ impl Story {
         named.next().expect("there is such an invariant").end()
     }
 
-    /// Asserts that nothing is wrong.
+    /// Asserts that no invariant is violated.
     #[track_caller]
     pub fn is_clean(&self) {
         assert_eq!(self.verdict(), None);
     }
 
-    /// Asserts that the last sight violates this invariant, and nothing before it does.
+    /// Asserts that the last event violates this invariant, and that no earlier event violates any.
     #[track_caller]
     pub fn violates(&self, name: &str) {
         let mut before = self.clone();

@@ -1,4 +1,4 @@
-//! Entries by name: (position, ballot).
+//! A tree of log entries, with the name (position, term) of each.
 
 use std::ops::{Index, IndexMut};
 
@@ -6,43 +6,43 @@ use trireme_group::{Ballot, Position, SubmissionId};
 
 use super::logs::LineId;
 
-/// Names an entry of the tree.
+/// The id of an entry of the tree.
 pub type EntryId = u32;
 
-/// One entry, in however many logs.
+/// One entry, which may be in many logs.
 pub struct Known {
-    /// Where it stands.
+    /// Its position.
     pub position: Position,
-    /// Who put it there.
+    /// The term in which its leader ordered it.
     pub ballot: Ballot,
-    /// What it follows; a root follows itself.
+    /// The entry before it; a root is its own parent.
     pub parent: EntryId,
-    /// Digest of it.
+    /// The digest of its content.
     pub content: u64,
-    /// Whose it is.
+    /// The submission that it holds, if it holds one.
     pub submission: Option<SubmissionId>,
-    /// That, and all before it of the same origin, was withdrawn.
+    /// True if that submission, and all earlier ones of the same origin, are voided.
     pub is_void: bool,
-    /// It is an operator's override: up to here its members knew everything to be committed.
+    /// Set for a forced view: its members knew all entries up to this position as committed.
     pub forks_after: Option<Position>,
-    /// The path of committed entries that it is on; None: not committed.
+    /// The line of committed entries that it is on; None: not committed.
     pub line: Option<LineId>,
-    /// The group hands it to the replicator; settled when it is committed.
+    /// True if the group delivers it to the replicator; decided when it is committed.
     pub is_delivered: bool,
 }
 
-/// All entries that are known.
+/// All known entries.
 #[derive(Default)]
 pub struct Tree {
     entries: Vec<Known>,
-    /// For each entry another one at the same position, known before.
+    /// For each entry an earlier known one at the same position.
     before: Vec<Option<EntryId>>,
-    /// Last known entry per position.
+    /// The last known entry at each position.
     here: Vec<Option<EntryId>>,
 }
 
 impl Tree {
-    /// Where nothing is before.
+    /// Adds an entry without a predecessor.
     pub fn add_root(&mut self, line: LineId) -> EntryId {
         self.add(Known {
             position: 0,
@@ -68,7 +68,7 @@ impl Tree {
         id
     }
 
-    /// The entry of this name.
+    /// The entry with this name.
     pub fn find(&self, position: Position, ballot: Ballot) -> Option<EntryId> {
         let mut next = *self.here.get(position as usize)?;
         while let Some(id) = next.filter(|id| self[*id].ballot != ballot) {

@@ -1,13 +1,15 @@
-//! Every node comes to the same verdict on the same entry, and to the same order of applying (rule 16).
+//! Every node comes to the same verdict on the same entry, and to the same dependencies (rule 16).
 //!
-//! A verdict that differs is a transaction committed on one node and rolled back on another; a dependency that differs
-//! lets it overtake on one what it must not on another. Compared is what each replicator notes in its log beside
-//! the entry (seqno, failed or not, `depends_on`), from which it also serves who joins later. It follows from the
-//! control state before the entry (`control-equal`), but for the certification index in memory, of which that sees
-//! only the records that it was built from. What the databases make of it is compared by `gtid-unique`.
+//! If a verdict differs, a transaction commits on one node and is rolled back on another. If a dependency differs, a
+//! write-set overtakes another one on one node only. The invariant compares the outcomes that each replicator notes
+//! in its log beside the entry (seqno, failed or not, `depends_on`); a node also serves later joiners from them. They
+//! follow from the control state before the entry (`control-equal`) and from the certification index in memory.
+//! `control-equal` sees only the records from which that index was built. `gtid-unique` compares the effects in the
+//! databases.
 //!
-//! What a vote has found to have failed everywhere is noted as such once more, when it is decided (rule 22): that is
-//! compared among those who note it. Local, and so not: whether a node still knows where the entry was.
+//! If an error vote finds that a write-set failed everywhere, each node notes this once more when the vote is decided
+//! (rule 22). The invariant compares these notes among the nodes that make them. Not compared, because local: whether
+//! a node still knows the position of the entry.
 
 use std::collections::HashMap;
 
@@ -18,20 +20,20 @@ use super::logs::{Logs, name};
 use super::{Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
-/// An outcome, and who noted it first.
+/// An outcome, and the node that noted it first.
 type Known = Option<(Outcome, NodeId)>;
 
-/// See the module.
+/// The invariant of this module.
 pub struct VerdictsEqual {
     logs: Shared<Logs>,
-    /// By entry: the verdict, and what a vote has made of it.
+    /// By entry: the verdict, and the result of an error vote.
     outcomes: Vec<[Known; 2]>,
-    /// The last verdict that a process has noted: they are noted in order.
+    /// Position of the last verdict that each process has noted; they are noted in order.
     noted: HashMap<NodeId, Position>,
 }
 
 impl VerdictsEqual {
-    /// Reads these.
+    /// An invariant that reads these logs.
     pub fn new(logs: &Shared<Logs>) -> VerdictsEqual {
         VerdictsEqual {
             logs: logs.clone(),

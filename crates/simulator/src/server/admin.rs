@@ -1,4 +1,4 @@
-//! An administrator at work: KILL, FLUSH TABLES WITH READ LOCK, pauses as for an RSU, desync.
+//! An administrator: KILL, FLUSH TABLES WITH READ LOCK, pauses as for an RSU, desync.
 
 use trireme_replicator::{Code, Event};
 
@@ -7,14 +7,14 @@ use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::pause::{Pause, PauseStage, Pauser};
 use super::server::Server;
 
-/// What it is at.
+/// The present work of the administrator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Stage {
     #[default]
     Away,
-    /// Comes to hold everything still.
+    /// Begins a pause.
     Pausing(Pause),
-    /// Looks at the still server.
+    /// Keeps the pause.
     Holding(Pause),
     Desyncing,
     Desynced,
@@ -24,31 +24,31 @@ pub(super) enum Stage {
 #[derive(Debug, Default)]
 pub(super) struct Admin {
     pub stage: Stage,
-    /// Has looked around once already.
+    /// True after the first wake-up.
     awake: bool,
 }
 
 impl Admin {
-    /// In the middle of something.
+    /// True while it does something.
     pub fn is_busy(&self) -> bool {
         !matches!(self.stage, Stage::Away)
     }
 }
 
 impl Server {
-    /// The administrator is to hold the provider still for its time, as for an RSU.
+    /// Tells the administrator to pause the provider for its time, as for an RSU.
     pub fn hold_still(&mut self) {
         self.admin.stage = Stage::Pausing(Pause::of(Pauser::Rsu));
         self.runnable.push(self.appliers.len() + self.clients.len());
     }
 
-    /// The administrator is to do FLUSH TABLES WITH READ LOCK, for its time.
+    /// Tells the administrator to do FLUSH TABLES WITH READ LOCK, for its time.
     pub fn flush_tables(&mut self) {
         self.admin.stage = Stage::Pausing(Pause::of(Pauser::Client));
         self.runnable.push(self.appliers.len() + self.clients.len());
     }
 
-    /// The administrator holds the provider still.
+    /// True while the administrator pauses the provider.
     pub fn is_held_still(&self) -> bool {
         matches!(self.admin.stage, Stage::Holding(_))
     }
@@ -131,7 +131,7 @@ impl Server {
         GO_ON
     }
 
-    /// KILL CONNECTION of somebody with an open transaction.
+    /// KILL CONNECTION of a client with an open transaction.
     fn kill(&mut self, ctx: &mut Ctx) {
         let open = |c: &usize| self.clients[*c].may_be_aborted() && !self.clients[*c].must_abort;
         let open: Vec<usize> = (0..self.clients.len()).filter(open).collect();

@@ -1,4 +1,4 @@
-//! An applier thread: takes work from the node and carries it out (server-contract.md#recv).
+//! An applier thread: takes work from the node and does it (server-contract.md#recv).
 
 use bytes::Bytes;
 use trireme_replicator::{Apply, Code, Event, Gtid, Owner, Task, View, Work, WorkId, flags};
@@ -12,7 +12,7 @@ use super::streaming::Part;
 use super::thread::Waits;
 use super::writeset::{action, action_error, decode, done_already, table_of};
 
-/// Where an applier stands.
+/// The stage of an applier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Not in recv() yet, or back from it.
@@ -31,11 +31,11 @@ pub(super) enum Stage {
     /// Visible and unlocked; the callback returns next.
     Returning,
 
-    /// A dummy: only takes its place.
+    /// Applies nothing, only takes its place in commit order.
     Dummy,
     DummyEntering,
     DummyWaiting,
-    /// Something failed; the cluster votes on it.
+    /// Applying failed; the members hold an error vote.
     Voting,
 
     /// A total-order action.
@@ -68,26 +68,26 @@ pub(super) struct Applier {
     pub writes: Writes,
     pub locked: usize,
     pub view: Option<View>,
-    /// It belongs to a streaming transaction.
+    /// Its part of a streaming transaction, if it has one.
     pub part: Option<(StreamId, Part)>,
-    /// Why the write-set could not be applied.
+    /// The error, if the write-set could not be applied.
     pub error: Option<Bytes>,
-    /// Number of write-sets and other things that it has done.
+    /// Number of finished pieces of work.
     pub done: u64,
 }
 
 impl Applier {
-    /// In a callback.
+    /// True while it is in a callback.
     pub fn is_busy(&self) -> bool {
         !matches!(self.stage, Stage::Off | Stage::Idle | Stage::Exited)
     }
 
-    /// What it applies, or has applied last, is a part of this streaming transaction.
+    /// True if its present or last work is a part of this streaming transaction.
     pub fn streams(&self, id: StreamId) -> bool {
         self.part.is_some_and(|(of, _)| of == id)
     }
 
-    /// For a person to read.
+    /// A description for a reader.
     pub fn describe(&self) -> String {
         match (self.is_busy(), self.gtid) {
             (true, Some(gtid)) => format!("{:?} seqno {}", self.stage, gtid.seqno),
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    /// From the provider: so many works are ready.
+    /// Called by the provider: so many pieces of work are ready.
     pub fn wake_appliers(&mut self, n: usize) {
         let idle = |s: &Server, a: usize| {
             s.appliers[a].stage == Stage::Idle
@@ -119,12 +119,12 @@ impl Server {
         }
     }
 
-    /// An applier has met what its process dies of.
+    /// True if an applier has met the write that kills its process.
     pub fn has_died(&self) -> bool {
         self.died
     }
 
-    /// Threads in recv().
+    /// Number of threads in recv().
     pub fn appliers_running(&self) -> usize {
         let runs = |a: &&Applier| !matches!(a.stage, Stage::Off | Stage::Exited);
         self.appliers.iter().filter(runs).count()
@@ -159,8 +159,9 @@ impl Server {
         }
     }
 
-    /// A server that disconnects calls no resume() when its script ends (`let_go`), so that its node cannot wait for that: it hands out
-    /// what is left, and the appliers wait for the script's lock on all tables as for any other.
+    /// A disconnecting server calls no resume() when its script ends (`let_go`). So its node cannot wait for that
+    /// call: it hands out the remaining work, and the appliers wait for the script's lock on all tables as for any
+    /// other lock.
     fn awaits_unlock(&self, a: ThreadId) -> bool {
         let applier = &self.appliers[a];
         let writes = match applier.stage {
@@ -305,13 +306,14 @@ impl Server {
         }
     }
 
-    /// Only this node fails, and once only: then it is thrown out, which the others must survive.
+    /// True if the write-set fails on this node only; at most once. The node is then expelled, and the other nodes
+    /// must survive that.
     fn fails_to_apply(&self, ctx: &mut Ctx) -> bool {
         let chance = self.plan.apply_errors_per_million;
         ctx.may_fail && (ctx.random.below(1_000_000) as u64) < chance
     }
 
-    /// Rolls back; the place in the order is taken like a dummy's, then the cluster votes.
+    /// Rolls back and takes the place in commit order as a dummy does; then the members hold an error vote.
     fn give_up_applying(&mut self, a: ThreadId) -> Stride {
         self.unlock_as_applier(a);
         (self.ready, self.failed) = (false, true);
@@ -327,7 +329,7 @@ impl Server {
         self.locks.release_tables(a);
     }
 
-    /// Leaves commit order with an error, and waits for what the cluster says.
+    /// Leaves commit order with an error, and waits for the result of the error vote.
     fn vote(&mut self, a: ThreadId, error: Bytes, ctx: &mut Ctx) -> Stride {
         self.appliers[a].stage = Stage::Voting;
         let (owner, error) = (Owner::Applied(self.gtid(a).seqno), Some(error));
@@ -419,13 +421,13 @@ impl Server {
         });
     }
 
-    /// The callback returns; the thread looks for more at once.
+    /// Ends the callback; the thread calls recv() again at once.
     pub(super) fn work_done(&mut self, a: ThreadId, ctx: &mut Ctx) -> Stride {
         let work = self.appliers[a].work;
         self.return_from_callback(a, Event::WorkDone { work, ok: true }, ctx)
     }
 
-    /// The same, of any kind.
+    /// Ends a callback of any kind.
     pub(super) fn return_from_callback(
         &mut self,
         a: ThreadId,

@@ -1,5 +1,4 @@
-//! What an applier does beside applying: connected, views, synced, state transfer
-//! (docs/server-contract-callbacks.md).
+//! The other callbacks of an applier: connected, views, synced, state transfer (docs/server-contract-callbacks.md).
 
 use trireme_replicator::{Event, Gtid, Task, View};
 
@@ -50,7 +49,7 @@ impl Server {
         ctx.sleep(self.plan.speed.stage_us)
     }
 
-    /// A view is a transaction of the server's own, with nothing else under way.
+    /// A view is a transaction of the server itself; no other one is under way.
     fn begin_view(&mut self, a: ThreadId, view: View, ctx: &mut Ctx) -> Stride {
         let (primary, seqno) = (view.primary, view.gtid.seqno);
         let last_words = !primary && (self.leaving || view.members.is_empty());
@@ -85,7 +84,7 @@ impl Server {
         ctx.sleep(self.plan.speed.view_us)
     }
 
-    /// A view holds the order and drains it (server-contract-callbacks.md#view).
+    /// Asserts that no applier applies: a view waits for the whole apply queue (server-contract-callbacks.md#view).
     fn nobody_applies(&self) {
         let applies = |a: &&super::applier::Applier| a.is_busy() && a.gtid.is_some();
         let busy = self.appliers.iter().find(applies);
@@ -94,7 +93,7 @@ impl Server {
         }
     }
 
-    /// A primary view is being shown.
+    /// True while a primary view's callback runs.
     pub(super) fn shows_view(&self) -> bool {
         let shows = |a: &super::applier::Applier| a.view.as_ref().is_some_and(|v| v.primary);
         self.appliers.iter().any(shows)
@@ -121,7 +120,8 @@ impl Server {
                 self.work_done(a, ctx)
             }
             Stage::Requesting => {
-                // A running server cannot take a snapshot under itself (server-contract-callbacks.md#sst_request).
+                // A running server cannot replace its own database by an SST
+                // (server-contract-callbacks.md#sst_request).
                 let request = if self.initialized {
                     self.is_with_scripts = false;
                     Vec::new()
@@ -153,7 +153,7 @@ impl Server {
         }
     }
 
-    /// The storage engine is up: the other appliers start.
+    /// The storage engine is up: starts the other appliers.
     pub(super) fn storage_is_up(&mut self) {
         self.initialized = true;
         for a in 0..self.appliers.len() {

@@ -1,11 +1,11 @@
-//! A client's session: where it stands, and what its transaction holds.
+//! The session of a client: its stage, and its transaction.
 
 use trireme_replicator::{Gtid, TrxId};
 
 use super::database::Writes;
 use crate::seen::TimeUs;
 
-/// Where a session stands.
+/// The stage of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Between two transactions.
@@ -15,16 +15,16 @@ pub(super) enum Stage {
     SyncWaiting,
     /// First statement: reads.
     Reading,
-    /// Wants the next row, or the table that it is in.
+    /// Waits for the next row, or for the row's table.
     Locking,
     RowWaiting,
     TableWaiting,
     /// Has locked the row and writes it.
     Changing,
-    /// Commit, or not.
+    /// Decides on commit or rollback.
     Deciding,
 
-    /// Streaming: a fragment is to be sent.
+    /// Streaming: the next fragment must be sent.
     FragmentCalling,
     FragmentCertifying,
     FragmentCertified,
@@ -33,44 +33,44 @@ pub(super) enum Stage {
     FragmentQueued,
     FragmentReleasing,
 
-    /// The server has decided to call certify(): nothing stops it any more.
+    /// The server has decided to call certify(): nothing stops the call.
     CallingCertify,
     Certifying,
-    /// Passed.
+    /// Passed certification.
     Certified,
     /// The server has decided to call commit_order_enter().
     CallingEnter,
     Entering,
     /// Has commit order.
     Inside,
-    /// Has left, and waits for the group commit.
+    /// Has left commit order and waits for the group commit.
     Queued,
-    /// Visible, unlocked; release() is next.
+    /// Visible and unlocked; release() is next.
     Releasing,
 
-    /// Aborted after it was sent: rolled back, replay_trx() is next.
+    /// Aborted after it was sent, and rolled back; replay_trx() is next.
     RolledBack,
     Replaying,
-    /// Takes its locks again, as a brute-force thread.
+    /// Locks its rows again, as a brute-force thread.
     Reapplying,
-    /// Has them; commit order is next.
+    /// Has its locks; commit order is next.
     Reapplied,
 
-    /// Failed certification in the order: rolled back, only its place is to be taken.
+    /// Failed certification in the order, and rolled back; it must only take its place.
     Failed,
     FailedEntering,
-    /// Waits until all before it are visible.
+    /// Waits until all earlier seqnos are visible.
     FailedWaiting,
 
     /// DDL: to_execute_start() is next.
     ToiCalling,
     ToiStarting,
-    /// Isolated; takes the table.
+    /// Isolated; locks the table.
     ToiSeizing,
     ToiRunning,
-    /// Executed; the position is to be set.
+    /// Executed; the position must be set.
     ToiExecuted,
-    /// Failed; the cluster votes on it.
+    /// Failed; the members hold an error vote.
     ToiVoting,
 }
 
@@ -78,46 +78,46 @@ pub(super) enum Stage {
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub stage: Stage,
-    /// The server's name for the transaction.
+    /// The server's id of the transaction.
     pub id: TrxId,
     /// Its place in the order.
     pub gtid: Option<Gtid>,
-    /// The rows that it is to lock, in this order, and whether it writes them.
+    /// The rows that it will lock, in this order; true for those that it writes.
     pub script: Vec<(u32, bool)>,
-    /// What it has made of the rows that it has written: their keys are appended.
+    /// The new images of the rows that it has written; the provider has their keys.
     pub writes: Writes,
     /// The rows that it only reads.
     pub reads: Vec<u32>,
-    /// How many of the rows it has locked.
+    /// Number of rows that it has locked.
     pub locked: usize,
     pub current: bool,
     pub autocommit: bool,
     pub retried: bool,
     pub long: bool,
-    /// Its rows are sent in fragments.
+    /// True if it sends its rows in fragments.
     pub streams: bool,
-    /// Its client was asked to roll it back in the end.
+    /// True if it rolls back in the end, as its errand says.
     pub rolls_back: bool,
-    /// A fragment is out, or may be.
+    /// True if it has sent, or may have sent, a fragment.
     pub streaming: bool,
-    /// So many of the rows written are in fragments.
+    /// Number of written rows that are in fragments.
     pub sent: usize,
-    /// Aborted by a view, which undoes its fragments everywhere.
+    /// True if a view aborted it: the view undoes its fragments on all nodes.
     pub total_order: bool,
-    /// DDL, on this table.
+    /// True for DDL on `table`.
     pub is_ddl: bool,
     pub table: u32,
-    /// DDL that no node can execute.
+    /// True for DDL that fails on every node.
     pub fails: bool,
-    /// Aborted by a brute-force thread or KILL.
+    /// True if a brute-force thread or KILL has aborted it.
     pub must_abort: bool,
-    /// Being applied anew: it is a brute-force thread itself.
+    /// True while it is replayed: it is then a brute-force thread itself.
     pub replaying: bool,
-    /// Its client is not there any more.
+    /// True if its client has gone.
     pub gone: bool,
-    /// Counts in [`super::Server`]'s `committing`.
+    /// True if it counts in [`super::Server`]'s `committing`.
     pub in_commit: bool,
-    /// When the present wait ends without what it waited for.
+    /// Time at which the present wait ends without success.
     pub deadline_us: TimeUs,
 }
 
@@ -127,14 +127,14 @@ impl Client {
         self.stage != Stage::Away
     }
 
-    /// The provider has an open write-set of it that was not certified yet.
+    /// True if the provider has an open write-set of it that is not certified yet.
     pub fn is_executing(&self) -> bool {
         use Stage::{CallingCertify, FragmentCalling};
         let is_calling = matches!(self.stage, CallingCertify | FragmentCalling);
         !self.writes.rows.is_empty() && !self.streaming && (self.is_interruptible() || is_calling)
     }
 
-    /// Between certify() and release() of a fragment.
+    /// True between certify() and release() of a fragment.
     pub fn is_in_fragment(&self) -> bool {
         use Stage::{
             FragmentCalling, FragmentCertified, FragmentCertifying, FragmentEntering,
@@ -152,13 +152,13 @@ impl Client {
         )
     }
 
-    /// The rows that it writes, or was to write.
+    /// The rows that it writes or will write.
     pub fn keys(&self) -> Vec<u32> {
         let script = self.script.iter().filter(|(_, writes)| *writes);
         script.map(|(key, _)| *key).collect()
     }
 
-    /// In the middle of a statement or between two: it rolls back as soon as it is told.
+    /// True in the middle of a statement or between two: an abort makes it roll back at once.
     pub fn is_interruptible(&self) -> bool {
         use Stage::{Changing, Deciding, Locking, Reading, RowWaiting, TableWaiting};
         matches!(
@@ -167,7 +167,7 @@ impl Client {
         )
     }
 
-    /// The states of wsrep-lib in which bf_abort() asks the provider.
+    /// True in the states of wsrep-lib in which bf_abort() asks the provider.
     pub fn may_be_aborted(&self) -> bool {
         use Stage::{CallingCertify, CallingEnter, Certified, Certifying, Entering, Inside};
         let commits = matches!(
@@ -177,7 +177,7 @@ impl Client {
         !self.replaying && (commits || self.is_in_fragment() || self.is_interruptible())
     }
 
-    /// For a person to read.
+    /// A description for a reader.
     pub fn describe(&self) -> String {
         let mut text = format!("{:?}", self.stage);
         if self.is_busy() {

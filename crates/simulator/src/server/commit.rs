@@ -1,7 +1,7 @@
-//! A client's commit: certify, commit order, group commit, release; and what happens to a victim.
+//! The commit of a client: certify, commit order, group commit, release; and the way of a victim.
 //!
-//! The stages are those of wsrep-lib's transaction (server-contract.md#certify): between deciding to call the
-//! provider and the call itself an abort may come, and then the call's answer tells.
+//! The stages are those of wsrep-lib's transaction (server-contract.md#certify). An abort may come between the
+//! decision to call the provider and the call; then the answer to the call reports it.
 
 use trireme_replicator::{Answer, Code, Event, Gtid, Owner, flags};
 
@@ -17,7 +17,7 @@ impl Server {
             Stage::Certifying => self.certified(c, ctx),
             Stage::Certified => {
                 if self.clients[c].must_abort {
-                    // Aborted before it asked for commit order: it does not ask, but replays.
+                    // Aborted before it asked for commit order: it replays instead of asking.
                     return self.undo(c, ctx);
                 }
                 self.clients[c].stage = Stage::CallingEnter;
@@ -105,7 +105,8 @@ impl Server {
                 self.clients[c].stage = Stage::Failed;
                 ctx.sleep(self.plan.speed.stage_us)
             }
-            // Not known, or not sent: in either case it has no place here (server-contract-traps.md#unknown-outcomes).
+            // The outcome is unknown, or the write-set was not sent: it has no place here
+            // (server-contract-traps.md#unknown-outcomes).
             (Code::ConnFail | Code::NodeFail, false) => {
                 let aborted = client.must_abort;
                 self.roll_back(c, ctx);
@@ -147,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Queues for the group commit, and leaves commit order.
+    /// Joins the queue of the group commit, and leaves commit order.
     fn leave(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let gtid = self.place(c);
         let ends = self.ends_stream(c);
@@ -164,7 +165,7 @@ impl Server {
         ctx.breath(self.plan.speed.stage_us)
     }
 
-    /// A victim that has its place in the order: rolls back, then replays.
+    /// Rolls back a victim that has its place in the order; the replay is next.
     fn undo(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         self.unlock(c);
         let client = &mut self.clients[c];
@@ -200,7 +201,7 @@ impl Server {
         GO_ON
     }
 
-    /// Applies its own write-set, as a brute-force thread.
+    /// Applies the client's own write-set, as a brute-force thread.
     fn reapply(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let (who, seqno) = (self.thread_of_client(c), self.place(c).seqno);
         let client = &self.clients[c];
@@ -217,7 +218,7 @@ impl Server {
         ctx.sleep(self.plan.speed.apply_us)
     }
 
-    /// A transaction that failed certification takes its place; all before it must be visible first.
+    /// A transaction that failed certification takes its place, once all earlier seqnos are visible.
     fn failed_entered(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let who = self.thread_of_client(c);
         let code = self.await_answer(who)?.code;
@@ -244,8 +245,8 @@ impl Server {
         self.end_or_retry(c, ctx)
     }
 
-    /// Within commit order: before a position is set, everything before it must be visible
-    /// (server-contract-traps.md#waiting-inside-commit-order). The server does not look at the result.
+    /// Waits, within commit order, until all earlier seqnos are visible: only then a position may be set
+    /// (server-contract-traps.md#waiting-inside-commit-order). The server ignores the result.
     pub(super) fn wait_for_all_before(
         &mut self,
         who: ThreadId,

@@ -1,6 +1,7 @@
-//! Brute-force aborts: an applier, a replay or DDL needs what a client's transaction holds.
+//! Brute-force aborts: an applier, a replay or DDL needs a lock that a client's transaction holds.
 //!
-//! The holder is aborted at once, if its state allows; the aborter then waits until it has let go.
+//! If its state allows it, the holder is aborted at once. The aborter then waits until the holder has released the
+//! lock.
 
 use trireme_replicator::{Answer, Code, Event, Seqno, Ticket};
 
@@ -8,17 +9,17 @@ use super::ctx::{BLOCKED, Ctx, GO_ON, Stride, ThreadId};
 use super::server::Server;
 use super::thread::Waits;
 
-/// abort_certification() is told this when the aborter has no seqno of its own: a total-order action,
-/// KILL (server-contract.md#abort_certification).
+/// The seqno in abort_certification() for an aborter without a seqno of its own: a total-order action, KILL
+/// (server-contract.md#abort_certification).
 pub(super) const NO_SEQNO: Seqno = -1;
-/// Stands for the aborter's seqno where a view closes streaming transactions.
+/// Replaces the aborter's seqno if a view closes streaming transactions.
 pub(super) const CLOSED_BY_VIEW: Seqno = -2;
 
 impl Server {
-    /// A brute-force thread locks a row; goes on when it has it.
+    /// Locks a row for a brute-force thread; goes on when the thread has the lock.
     ///
     /// # Panics
-    /// If another brute-force thread holds it: dependencies should have kept them apart.
+    /// If another brute-force thread holds the lock: dependencies must keep such threads apart.
     pub(super) fn seize_row(
         &mut self,
         who: ThreadId,
@@ -39,7 +40,7 @@ impl Server {
         BLOCKED
     }
 
-    /// DDL takes a table; goes on when it has it.
+    /// Locks a table for DDL; goes on when the DDL has the lock.
     pub(super) fn seize_table(&mut self, who: ThreadId, table: u32, ctx: &mut Ctx) -> Stride {
         if self.locks.take_table(table, who) {
             return GO_ON;
@@ -63,13 +64,13 @@ impl Server {
         }
     }
 
-    /// Asks the provider whether a client's transaction may be aborted, unless it is already on its
-    /// way out, or past where it can be.
+    /// Asks the provider whether a client's transaction may be aborted, unless the transaction is already ending, or
+    /// past the point where an abort is possible.
     pub(super) fn abort(&mut self, victim: ThreadId, bf_seqno: Seqno, ctx: &mut Ctx) {
         self.abort_at(victim, bf_seqno, bf_seqno, ctx);
     }
 
-    /// The same; the provider is told another number than is remembered.
+    /// As `abort`, but the server remembers another number than it tells the provider.
     pub(super) fn abort_at(
         &mut self,
         victim: ThreadId,
@@ -94,8 +95,8 @@ impl Server {
         self.aborts.push((ticket, victim, id, remembered));
     }
 
-    /// The answer to an abort comes while the victim stands where it stood: in a server the aborter
-    /// holds the victim's mutex meanwhile.
+    /// Handles the answer to an abort. The victim has not moved meanwhile: in a real server the aborter holds the
+    /// victim's mutex.
     pub(super) fn abort_answered(&mut self, ticket: Ticket, answer: &Answer) {
         if self.rollback_answered(ticket, answer) {
             return;
@@ -109,7 +110,7 @@ impl Server {
         };
         let seqno = answer.gtid.seqno;
         let client = &mut self.clients[client];
-        // A fragment that does not commit protects nobody.
+        // A fragment that does not commit protects no other transaction.
         assert!(
             bf_seqno <= 0 || seqno <= 0 || seqno > bf_seqno || client.is_in_fragment(),
             "{seqno} is aborted for {bf_seqno}, which was ordered later (server-contract.md#abort_certification)"

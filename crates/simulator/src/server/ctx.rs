@@ -1,4 +1,4 @@
-//! What a step of the server may use.
+//! The surroundings that a step of the server may use.
 
 use std::ops::ControlFlow;
 
@@ -12,21 +12,21 @@ use crate::random::Random;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::watch::Watch;
 
-/// One thread of one server: small and dense.
+/// One thread of one server; the numbers are small and dense.
 pub type ThreadId = usize;
 
-/// What a thread does after a step.
+/// The next action of a thread after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Its next step is due after so many microseconds, or when it becomes runnable, whichever is first.
+    /// The next step is due after so many microseconds, or when the thread becomes runnable, whichever comes first.
     After(TimeUs),
-    /// It waits: an answer, a lock or work makes it runnable.
+    /// The thread waits: an answer, a lock or work makes it runnable.
     Blocked,
-    /// It is gone.
+    /// The thread has ended.
     Ended,
 }
 
-/// One stage of a thread's step: the thread goes on at once, or (`Break`) stops with this.
+/// The result of one stage of a step: the thread goes on at once, or stops (`Break`) with this next action.
 pub(super) type Stride = ControlFlow<Next>;
 
 /// The thread goes on at once.
@@ -41,23 +41,23 @@ pub struct Ctx<'a> {
     pub now_us: TimeUs,
     /// This node's clock.
     pub now_ms: u64,
-    /// Whose server it is.
+    /// The node of the server.
     pub node: NodeId,
-    /// The node's engine; nothing is pumped within a step.
+    /// The node's engine; a step does not pump it.
     pub engine: &'a mut Engine,
-    /// The server's randomness.
+    /// The server's random numbers.
     pub random: &'a mut Random,
-    /// Who is told what happens.
+    /// The watch, which sees all events.
     pub watch: &'a mut Watch,
-    /// The cluster can do without this node.
+    /// True if the cluster can do without this node.
     pub may_fail: bool,
-    /// A donor puts a transfer here that has begun.
+    /// The list to which a donor adds a transfer that has begun.
     pub transfers: &'a mut Vec<Transfer>,
 }
 
 impl Ctx<'_> {
-    /// Where the node's log ends, if the node is primary and synced, and has nothing left to commit or to apply. A seqno that
-    /// waits for the members' votes is left: one of them may be a process that is leaving.
+    /// The end of the node's log, if the node is primary and synced, and has nothing left to commit or to apply. An
+    /// open error vote counts as work left: one of its voters may be a process that is leaving.
     pub(super) fn rests_at(&self) -> Option<u64> {
         let link = self.engine.link()?;
         let status = self.engine.status();
@@ -69,7 +69,7 @@ impl Ctx<'_> {
         rests.then(|| link.group.end())
     }
 
-    /// Tells what happened.
+    /// Reports an event.
     pub fn see(&mut self, what: Seen) {
         self.watch.see(self.now_us, self.node, what);
     }
@@ -79,23 +79,23 @@ impl Ctx<'_> {
         self.engine.node(self.now_ms, event);
     }
 
-    /// last_committed_id().
+    /// The result of last_committed_id().
     pub fn last_committed(&self) -> Seqno {
         self.engine.replicator.last_committed().seqno
     }
 
-    /// The provider has found this node inconsistent: it leaves, and skips what it has not begun.
+    /// True if the provider has found this node inconsistent: it leaves, and skips work that it has not begun.
     pub(super) fn is_inconsistent(&self) -> bool {
         let status = self.engine.replicator.status(&NoHistory);
         status.local_state == LocalState::Inconsistent
     }
 
-    /// Sleeps for a time of the span.
+    /// Sleeps for a random time of the span.
     pub(super) fn sleep(&mut self, span: Span) -> Stride {
         ControlFlow::Break(Next::After(span.draw(self.random)))
     }
 
-    /// Now and then a thread is held up between two things that it does, so that others come between.
+    /// Sometimes delays a thread between two actions, so that other threads come between.
     pub(super) fn breath(&mut self, span: Span) -> Stride {
         if self.random.percent(40) {
             self.sleep(span)

@@ -1,4 +1,4 @@
-//! The storage engine of a running server: group commit, positions, and what is told of them.
+//! The storage engine of a running server: group commit, positions, and the reports about them.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,18 +13,18 @@ use crate::seen::{ClientTrx, Seen};
 /// The writes of a transaction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Writes {
-    /// Who.
+    /// The transaction.
     pub writer: ClientTrx,
-    /// The rows, as they are afterwards.
+    /// The written rows, with their new images.
     pub rows: Vec<(u32, Image)>,
 }
 
-/// A transaction that has left commit order and is not visible yet: the server leaves when it has
-/// queued for the group commit (server-contract.md#commit_order_leave).
+/// A transaction that has left commit order and is not visible yet. The server leaves commit order once the
+/// transaction is in the queue of the group commit (server-contract.md#commit_order_leave).
 #[derive(Debug)]
 struct Queued {
     gtid: Gtid,
-    /// None: a fragment, nothing becomes visible.
+    /// None for a fragment: it makes nothing visible.
     writes: Option<Writes>,
     stream: Option<(StreamId, Change)>,
     applied: bool,
@@ -36,16 +36,16 @@ pub struct Database {
     pub datadir: Datadir,
     flush: Flush,
     queue: VecDeque<Queued>,
-    /// The last seqno that passed commit order; it may be above the position (server-contract.md#to_execute_start: a
-    /// total-order action that failed sets none).
+    /// The last seqno that passed commit order. It may be above the position: a total-order action that failed sets
+    /// no position (server-contract.md#to_execute_start).
     ordered: Gtid,
-    /// Above it: places of fragments that failed, which nobody takes.
+    /// Seqnos above `ordered` of failed fragments, which no thread takes.
     skipped: BTreeSet<Seqno>,
-    /// Likewise: those that were not told of.
+    /// Seqnos of failed fragments that were not reported.
     untold: BTreeSet<Seqno>,
-    /// While the server holds still: nothing may commit.
+    /// True while the server is paused: nothing may commit.
     frozen: bool,
-    /// Something failed to apply: what is in here is not what the cluster has, and nobody is told.
+    /// True if a write-set failed to apply: the contents differ from the cluster's, and are not reported.
     diverged: bool,
 }
 
@@ -65,7 +65,7 @@ impl Database {
         }
     }
 
-    /// Everything up to here is committed.
+    /// The position: everything up to it is committed.
     pub fn position(&self) -> Gtid {
         self.datadir.position()
     }
@@ -75,22 +75,22 @@ impl Database {
         self.datadir.rows().row(key)
     }
 
-    /// Digest of the committed rows.
+    /// The digest of the committed rows.
     pub fn digest(&self) -> u64 {
         self.datadir.rows().digest()
     }
 
-    /// How many wait for the group commit.
+    /// Number of transactions that wait for the group commit.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// The history goes on above this position, which its first view sets.
+    /// Continues the history above this position; its first view sets the position.
     pub fn goes_on_above(&mut self, gtid: Gtid) {
         self.ordered = gtid;
     }
 
-    /// Nothing may commit from here on; returns the last that passed commit order.
+    /// Stops all commits; returns the last seqno that passed commit order.
     pub fn freeze(&mut self) -> Gtid {
         self.frozen = true;
         self.ordered
@@ -101,7 +101,7 @@ impl Database {
         self.frozen
     }
 
-    /// The write-set here was not applied, and the position passes over it all the same.
+    /// Notes that the write-set at this seqno was not applied, although the position moves past it.
     pub fn diverge(&mut self, gtid: Gtid) {
         self.diverged = true;
         self.datadir.diverge(gtid.seqno);
@@ -112,7 +112,7 @@ impl Database {
         self.diverged
     }
 
-    /// The last that passed commit order.
+    /// The last seqno that passed commit order.
     pub fn ordered(&self) -> Gtid {
         self.ordered
     }
@@ -122,8 +122,8 @@ impl Database {
         self.frozen = false;
     }
 
-    /// A transaction queues for the group commit; its owner is inside commit order.
-    /// `stream`: what becomes of its fragments.
+    /// Puts a transaction into the queue of the group commit; its owner is inside commit order. `stream`: the change
+    /// to its fragments.
     pub fn queue(
         &mut self,
         gtid: Gtid,
@@ -141,7 +141,7 @@ impl Database {
         });
     }
 
-    /// The same of a fragment, which is only stored.
+    /// The same for a fragment, which is only stored.
     pub fn queue_fragment(
         &mut self,
         gtid: Gtid,
@@ -159,14 +159,14 @@ impl Database {
         });
     }
 
-    /// Nobody takes this place: a fragment that failed.
+    /// Skips the place of a failed fragment, which no thread takes.
     pub fn skip(&mut self, seqno: Seqno) {
         self.skipped.insert(seqno);
         self.untold.insert(seqno);
         self.skip_over();
     }
 
-    /// True if nothing was committed above `seqno`, though places that nobody takes may have passed.
+    /// True if nothing was committed above `seqno`; skipped places do not count.
     pub fn stands_at(&self, seqno: Seqno) -> bool {
         let mut above = seqno + 1..=self.ordered.seqno;
         seqno <= self.ordered.seqno && above.all(|seqno| self.untold.contains(&seqno))
@@ -178,7 +178,7 @@ impl Database {
         }
     }
 
-    /// A transaction is undone within a view: the position stays.
+    /// Undoes a streaming transaction within a view; the position stays.
     pub fn remove_fragments(&mut self, id: StreamId, ctx: &Ctx) {
         let (now_us, position) = (ctx.now_us, self.position());
         let change = Some((id, Change::Remove));
@@ -186,7 +186,7 @@ impl Database {
             .commit(now_us, self.flush, &[], change, position);
     }
 
-    /// The group commit: whoever comes first commits for all before it too.
+    /// The group commit: the first thread also commits for all before it.
     pub fn commit_upto(&mut self, seqno: Seqno, ctx: &mut Ctx) {
         while self.queue.front().is_some_and(|q| q.gtid.seqno <= seqno) {
             let Some(next) = self.queue.pop_front() else {
@@ -204,13 +204,13 @@ impl Database {
         }
     }
 
-    /// A dummy: only the position moves. Everything before must be visible, else a crash would
-    /// recover a position that is not true.
+    /// Passes a dummy: only the position moves. All earlier seqnos must be visible, else a crash would recover a
+    /// wrong position.
     pub fn dummy(&mut self, gtid: Gtid, applied: bool, ctx: &mut Ctx) {
         self.dummy_with(gtid, None, applied, ctx);
     }
 
-    /// The same; it changes what is stored of a streaming transaction.
+    /// The same; also changes the stored fragments of a streaming transaction.
     pub fn dummy_with(
         &mut self,
         gtid: Gtid,
@@ -219,7 +219,7 @@ impl Database {
         ctx: &mut Ctx,
     ) {
         if let Some((table, writer)) = self.datadir.action_at(gtid) {
-            // The provider knows that it has been executed.
+            // The provider knows that the action has been executed.
             return self.executed(gtid, table, writer, applied, ctx);
         }
         self.pass(gtid, ctx);
@@ -228,15 +228,15 @@ impl Database {
         self.tell(gtid, None, None, applied, ctx);
     }
 
-    /// A total-order action that failed: it passes, without a position.
+    /// Passes a failed total-order action, which sets no position.
     pub fn failed_action(&mut self, gtid: Gtid, ctx: &mut Ctx) {
         self.pass(gtid, ctx);
         self.must_be_visible(gtid);
         self.tell(gtid, None, None, false, ctx);
     }
 
-    /// A total-order action, first half: it is executed. False: it was already, a crash took its
-    /// position only.
+    /// Executes a total-order action; its position follows. False: it was executed earlier, and a crash took only its
+    /// position.
     pub fn execute(&mut self, gtid: Gtid, table: u32, writer: ClientTrx, ctx: &mut Ctx) -> bool {
         assert!(
             !self.frozen,
@@ -255,7 +255,7 @@ impl Database {
         is_new
     }
 
-    /// A total-order action, second half: its position is set.
+    /// Sets the position of an executed total-order action.
     pub fn executed(
         &mut self,
         gtid: Gtid,
@@ -271,10 +271,10 @@ impl Database {
         self.tell(gtid, Some(Writes { writer, rows }), None, applied, ctx);
     }
 
-    /// A primary view: the server writes it down and sets the position.
+    /// Passes a primary view: the server stores it and sets the position.
     pub fn view(&mut self, gtid: Gtid, digest: u64, ctx: &mut Ctx) {
         if gtid == self.ordered {
-            // The first view after a restart or a new connection: what the database holds already.
+            // The first view after a restart or a new connection: the database holds it already.
             if gtid != self.position() {
                 self.write(gtid, &[], None, ctx);
             }
@@ -290,7 +290,7 @@ impl Database {
         self.tell(gtid, None, Some(digest), true, ctx);
     }
 
-    /// A snapshot takes the place of everything.
+    /// Replaces the whole database by an SST.
     pub fn replace(&mut self, snapshot: Snapshot, ctx: &mut Ctx) {
         self.datadir.replace(snapshot);
         let Gtid { uuid, seqno } = self.position();
@@ -304,8 +304,8 @@ impl Database {
         });
     }
 
-    /// Every seqno passes once, in order, to which the invariant `commit-order` sees. On a node that was found inconsistent
-    /// some are left out.
+    /// Passes a seqno in commit order. The invariant `commit-order` checks that each one passes once, in order. A
+    /// node that was found inconsistent leaves some out.
     fn pass(&mut self, gtid: Gtid, ctx: &Ctx) {
         let next = self.ordered.seqno + 1;
         if gtid.seqno > next && (self.diverged || ctx.is_inconsistent()) {

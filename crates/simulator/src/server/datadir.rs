@@ -1,8 +1,8 @@
-//! What of a server survives its process: rows and position, and how much of them a crash takes.
+//! The state of a server that survives its process: rows and position, and the part of them that a crash takes.
 //!
-//! The storage engine's redo log is sequential: a crash takes a suffix of the commits, so what is
-//! recovered is a prefix. DDL flushes the log by itself, but its position follows as a commit of its
-//! own (server-contract.md#to_execute_start): a crash between the two leaves an executed action above the position.
+//! The storage engine's redo log is sequential: a crash takes a suffix of the commits and leaves a prefix. DDL
+//! flushes the log by itself, but its position follows as a separate commit (server-contract.md#to_execute_start). A
+//! crash between the two leaves an executed action above the position.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,21 +15,21 @@ use super::rows::{Image, Rows};
 use crate::random::Random;
 use crate::seen::{ClientTrx, TimeUs};
 
-/// How old a commit is at most before it is flushed in the background.
+/// Maximum age of a commit before it is flushed in the background.
 const FLUSHED_AFTER_US: TimeUs = 1_000_000;
 
-/// A streaming transaction: its origin and the number it has there.
+/// The id of a streaming transaction: its origin, and its number there.
 pub type StreamId = (Incarnation, TrxId);
 
-/// What `mysql.wsrep_streaming_log` holds: the fragments of unfinished transactions.
+/// The contents of `mysql.wsrep_streaming_log`: the fragments of unfinished transactions.
 pub type Fragments = BTreeMap<StreamId, Vec<Writes>>;
 
-/// What a commit does to the fragments of a transaction.
+/// The change of a commit to the fragments of its transaction.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// One more.
+    /// Adds a fragment.
     Add(Writes),
-    /// It is over.
+    /// Removes all fragments: the transaction has ended.
     Remove,
 }
 
@@ -42,30 +42,30 @@ pub struct Snapshot {
     members: Option<Vec<Incarnation>>,
 }
 
-/// One commit in the redo log, as far as it can still be lost.
+/// One commit in the redo log that can still be lost.
 #[derive(Clone, Debug)]
 struct Redo {
     at_us: TimeUs,
-    /// The rows it changed, as they were.
+    /// The images of the changed rows before it.
     before: Vec<(u32, Image)>,
-    /// The fragments that it changed, as they were.
+    /// The changed fragments before it.
     stream: Option<(StreamId, Option<Vec<Writes>>)>,
-    /// The position before.
+    /// The position before it.
     position: Gtid,
 }
 
-/// A data directory's database.
+/// The database of a data directory.
 #[derive(Clone, Debug)]
 pub struct Datadir {
     rows: Rows,
     position: Gtid,
     fragments: Fragments,
-    /// Of the last view that was shown (`mysql.wsrep_cluster_members`).
+    /// The members of the last view that was shown to the server (`mysql.wsrep_cluster_members`).
     members: Option<Vec<Incarnation>>,
     unflushed: VecDeque<Redo>,
-    /// The last total-order action that was executed: table and writer.
+    /// The last executed total-order action, with its table and writer.
     action: Option<(Gtid, u32, ClientTrx)>,
-    /// A write-set at this seqno was not applied, though the position goes on.
+    /// The first seqno whose write-set was not applied although the position moved past it.
     diverged_at: Option<Seqno>,
 }
 
@@ -76,7 +76,7 @@ impl Default for Datadir {
 }
 
 impl Datadir {
-    /// An empty one: no rows, no position.
+    /// An empty database: no rows, no position.
     pub fn new() -> Datadir {
         Datadir {
             rows: Rows::default(),
@@ -89,12 +89,12 @@ impl Datadir {
         }
     }
 
-    /// What `--wsrep-recover` finds.
+    /// The position that `--wsrep-recover` finds.
     pub fn position(&self) -> Gtid {
         self.position
     }
 
-    /// What it really holds: everything up to here; undefined if it has diverged.
+    /// The position up to which it really holds everything; undefined if it has diverged.
     pub fn holds(&self) -> Gtid {
         match self.diverged_at {
             None => self.position,
@@ -102,7 +102,7 @@ impl Datadir {
         }
     }
 
-    /// The write-set at this seqno is not applied here; the position passes over it.
+    /// Notes that the write-set at this seqno is not applied, although the position moves past it.
     pub(super) fn diverge(&mut self, seqno: Seqno) {
         self.diverged_at = self.diverged_at.or(Some(seqno));
     }
@@ -112,22 +112,22 @@ impl Datadir {
         &self.rows
     }
 
-    /// Fragments of unfinished transactions.
+    /// The fragments of unfinished transactions.
     pub(super) fn fragments(&self) -> &Fragments {
         &self.fragments
     }
 
-    /// Members of the last view that was shown.
+    /// The members of the last view that was shown.
     pub(super) fn members(&self) -> Option<&[Incarnation]> {
         self.members.as_deref()
     }
 
-    /// A view is shown.
+    /// Stores the members of a view.
     pub(super) fn set_members(&mut self, members: Vec<Incarnation>) {
         self.members = Some(members);
     }
 
-    /// Changes the fragments of a transaction; gives what they were.
+    /// Changes the fragments of a transaction; returns the old ones.
     fn change(&mut self, id: StreamId, change: Change) -> Option<Vec<Writes>> {
         match change {
             Change::Remove => self.fragments.remove(&id),
@@ -140,7 +140,7 @@ impl Datadir {
         }
     }
 
-    /// Changes rows and fragments and moves the position, at once or not at all.
+    /// Changes rows and fragments and moves the position, atomically.
     pub(super) fn commit(
         &mut self,
         now_us: TimeUs,
@@ -167,7 +167,7 @@ impl Datadir {
         }
     }
 
-    /// A total-order action was executed; its position follows.
+    /// Notes that a total-order action was executed; its position follows.
     pub(super) fn note_action(&mut self, gtid: Gtid, table: u32, writer: ClientTrx) {
         self.action = Some((gtid, table, writer));
     }
@@ -178,12 +178,12 @@ impl Datadir {
         action.map(|(_, table, writer)| (table, writer))
     }
 
-    /// Everything is on disk.
+    /// Flushes everything to disk.
     pub(super) fn flush(&mut self) {
         self.unflushed.clear();
     }
 
-    /// A snapshot takes the place of everything.
+    /// Replaces everything by an SST.
     pub(super) fn replace(&mut self, snapshot: Snapshot) {
         self.rows = snapshot.rows;
         self.position = snapshot.position;
@@ -194,7 +194,7 @@ impl Datadir {
         self.unflushed.clear();
     }
 
-    /// A copy.
+    /// A copy of the database.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             rows: self.rows.clone(),
@@ -204,7 +204,7 @@ impl Datadir {
         }
     }
 
-    /// The process was killed, or the machine lost power: a suffix of what was not flushed is gone.
+    /// Takes a suffix of the unflushed commits: the process was killed, or the machine lost power.
     pub(super) fn crash(
         &mut self,
         now_us: TimeUs,
@@ -231,7 +231,7 @@ impl Datadir {
             }
             self.position = redo.position;
         }
-        // It may have forgotten that it went astray.
+        // The crash may have taken the divergence.
         let seqno = self.position.seqno;
         self.diverged_at = self.diverged_at.filter(|at| *at <= seqno);
         self.unflushed.clear();
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Commits 1 to 20, one each 100 ms, all in one row; the digest after each.
+    /// Commits 1 to 20, one every 100 ms, all in one row; returns the digest after each.
     fn filled(flush: Flush) -> (Datadir, Vec<u64>) {
         let (mut dir, mut digests) = (Datadir::new(), vec![0]);
         for n in 1..=20 {

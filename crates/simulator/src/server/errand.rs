@@ -1,31 +1,31 @@
-//! Transactions that somebody asks for, one by one: clients of directed schedules.
+//! Transactions on request: the clients of directed schedules.
 
 use super::server::Server;
 use super::writeset::TABLES;
 use crate::seen::ClientTrx;
 
-/// A transaction. Rows begin at [`Errand::FIRST_ROW`]; below are the tables themselves.
+/// A requested transaction. Rows begin at [`Errand::FIRST_ROW`]; below are the tables themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Errand {
-    /// Writes these rows, in this order.
+    /// The rows that it writes, in this order.
     pub writes: Vec<u32>,
-    /// Then locks these rows, without writing them.
+    /// The rows that it then locks without writing them.
     pub locks: Vec<u32>,
-    /// Reads these first.
+    /// The rows that it reads first.
     pub reads: Vec<u32>,
-    /// Asks for a current read before that.
+    /// It first asks for a current read.
     pub current: bool,
     /// The server may retry it.
     pub autocommit: bool,
     /// Stays idle between its statements.
     pub long: bool,
-    /// Its rows are sent in fragments.
+    /// It sends its rows in fragments.
     pub streams: bool,
-    /// Its client rolls it back in the end.
+    /// It rolls back in the end.
     pub rolls_back: bool,
-    /// Instead: DDL on this table.
+    /// Instead of all that: DDL on this table.
     pub ddl: Option<u32>,
-    /// Which fails, on all nodes alike.
+    /// The DDL fails, on all nodes alike.
     pub fails: bool,
 }
 
@@ -35,7 +35,7 @@ impl Errand {
 }
 
 impl Server {
-    /// Asks for a transaction: the next client who is free begins it, as soon as the server is ready.
+    /// Requests a transaction: the next free client begins it as soon as the server is ready.
     pub fn errand(&mut self, errand: Errand) -> ClientTrx {
         self.last_client_trx += 1;
         self.errands.push_back((self.last_client_trx, errand));
@@ -43,7 +43,7 @@ impl Server {
         self.last_client_trx
     }
 
-    /// The client's next transaction is the next one asked for. False: there is none.
+    /// Gives the next requested transaction to the client. False: there is none.
     pub(super) fn take_errand(&mut self, c: usize) -> bool {
         let Some((trx, errand)) = self.errands.pop_front() else {
             return false;

@@ -1,15 +1,15 @@
 //! Row locks and table (metadata) locks.
 //!
-//! Rows are locked exclusively. Tables are shared by all who work with their rows, and taken
-//! exclusively by DDL. Brute-force threads (appliers, replays) stand before all others in a queue; a
-//! lock that becomes free goes to the first of the queue at once.
+//! Rows are locked exclusively. All transactions on a table's rows share the table; DDL locks it exclusively.
+//! Brute-force threads (appliers, replays) stand before all others in a queue. A released lock goes at once to the
+//! first thread of the queue.
 
 use super::ctx::ThreadId;
 
 #[derive(Clone, Debug, Default)]
 struct RowLock {
     holder: Option<ThreadId>,
-    /// Brute-force threads first, else as they came: (is brute-force, who).
+    /// The waiting threads: brute-force ones first, then in the order of arrival: (is brute-force, who).
     queue: Vec<(bool, ThreadId)>,
 }
 
@@ -17,9 +17,9 @@ struct RowLock {
 struct TableLock {
     sharing: Vec<ThreadId>,
     exclusive: Option<ThreadId>,
-    /// Waits for all who share it to let go; nobody new gets in.
+    /// The thread that waits until all sharers release the table; no new thread may share it.
     wants: Option<ThreadId>,
-    /// Wait to share it.
+    /// The threads that wait to share it.
     queue: Vec<ThreadId>,
 }
 
@@ -28,14 +28,14 @@ struct TableLock {
 pub struct Locks {
     rows: Vec<RowLock>,
     tables: Vec<TableLock>,
-    /// The row that a thread waits for, by thread.
+    /// By thread: the row for which it waits.
     waits: Vec<Option<u32>>,
-    /// Got what they waited for.
+    /// The threads that have got the locks for which they waited.
     pub granted: Vec<ThreadId>,
 }
 
 impl Locks {
-    /// Locks of so many tables, used by so many threads.
+    /// The locks of so many tables, used by so many threads.
     pub fn new(tables: u32, threads: usize) -> Locks {
         Locks {
             tables: vec![TableLock::default(); tables as usize],
@@ -44,7 +44,7 @@ impl Locks {
         }
     }
 
-    /// Takes a row; Err: held by that thread, the caller stands in the queue.
+    /// Locks a row. Err: the thread that holds it; the caller stands in the queue.
     pub fn row(&mut self, key: u32, who: ThreadId, brute_force: bool) -> Result<(), ThreadId> {
         let at = key as usize;
         if at >= self.rows.len() {
@@ -67,12 +67,12 @@ impl Locks {
         }
     }
 
-    /// True if `who` holds it.
+    /// True if `who` holds the lock of the row.
     pub fn holds_row(&self, key: u32, who: ThreadId) -> bool {
         (self.rows.get(key as usize)).is_some_and(|lock| lock.holder == Some(who))
     }
 
-    /// The lock of a row goes from one to another.
+    /// Passes the lock of a row from one thread to another.
     pub fn hand_over(&mut self, key: u32, from: ThreadId, to: ThreadId) {
         if let Some(lock) = self.rows.get_mut(key as usize) {
             if lock.holder == Some(from) {
@@ -81,7 +81,7 @@ impl Locks {
         }
     }
 
-    /// True if whoever `who` waits for waits, over whatever corners, for `who`.
+    /// True if `who` waits, directly or over other threads, for a lock that `who` itself holds.
     pub fn is_deadlock(&self, who: ThreadId) -> bool {
         let mut at = who;
         for _ in 0..self.waits.len() {
@@ -96,7 +96,7 @@ impl Locks {
         false
     }
 
-    /// Lets go of these rows, and of the place in a queue.
+    /// Releases these rows, and the place in a queue.
     pub fn release_rows(&mut self, keys: impl Iterator<Item = u32>, who: ThreadId) {
         if let Some(key) = self.waits[who].take() {
             self.rows[key as usize]
@@ -120,7 +120,7 @@ impl Locks {
         }
     }
 
-    /// Shares a table; false: the caller stands in the queue.
+    /// Shares a table. False: the caller stands in the queue.
     pub fn share_table(&mut self, table: u32, who: ThreadId, brute_force: bool) -> bool {
         let lock = &mut self.tables[table as usize];
         if lock.sharing.contains(&who) {
@@ -141,7 +141,7 @@ impl Locks {
         !is_closed
     }
 
-    /// Takes a table for DDL; false: it will be [`Locks::granted`] when all who share it let go.
+    /// Locks a table for DDL. False: the lock will be in [`Locks::granted`] when all sharers have released the table.
     pub fn take_table(&mut self, table: u32, who: ThreadId) -> bool {
         let lock = &mut self.tables[table as usize];
         let taken = lock.exclusive.or(lock.wants);
@@ -157,12 +157,12 @@ impl Locks {
         lock.exclusive == Some(who)
     }
 
-    /// Who shares a table.
+    /// The threads that share a table.
     pub fn sharing(&self, table: u32) -> &[ThreadId] {
         &self.tables[table as usize].sharing
     }
 
-    /// Lets go of all tables, in whatever way they are held or waited for.
+    /// Releases all tables that the thread holds or for which it waits.
     pub fn release_tables(&mut self, who: ThreadId) {
         for lock in &mut self.tables {
             lock.queue.retain(|waiter| *waiter != who);

@@ -1,14 +1,13 @@
-//! A database server in memory, as MariaDB behaves above a wsrep provider.
+//! A database server in memory that behaves as MariaDB does above a wsrep provider.
 //!
-//! The database is a set of rows, each an append-only list of the client transactions that wrote it.
-//! Everything that threads do in a real server is done by step machines here: client sessions
-//! (`session.rs`, `commit.rs`, `toi.rs`), appliers (`applier.rs`, `callbacks.rs`), the state transfer's
-//! thread (`transfer.rs`) and an administrator (`admin.rs`). They wait for answers of the node, for
-//! locks (`locks.rs`), for time; the world steps them ([`Server::step`]) in any order.
+//! The database is a set of rows, each an append-only list of the client transactions that wrote it. Step machines do
+//! the work of a real server's threads: client sessions (`session.rs`, `commit.rs`, `toi.rs`), appliers
+//! (`applier.rs`, `callbacks.rs`), the state transfer's thread (`transfer.rs`) and an administrator (`admin.rs`).
+//! They wait for answers of the node, for locks (`locks.rs`), or for time; the world steps them ([`Server::step`]) in
+//! any order.
 //!
-//! It follows the contract between server and provider (docs/server-contract.md). What the server finds
-//! broken (a callback at the wrong time, a seqno twice) it answers with a panic, which the run reports as
-//! a violation.
+//! The server follows the contract between server and provider (docs/server-contract.md). If the provider breaks it
+//! (a callback at the wrong time, a seqno twice), the server panics, and the run reports a violation.
 
 mod admin;
 mod applier;

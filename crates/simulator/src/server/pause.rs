@@ -1,4 +1,4 @@
-//! Holding the provider still: FLUSH TABLES WITH READ LOCK, an RSU, a donor's copy (server-contract.md#pause).
+//! Pauses of the provider: FLUSH TABLES WITH READ LOCK, an RSU, a donor's copy (server-contract.md#pause).
 
 use trireme_replicator::{Code, Event, Gtid};
 
@@ -7,10 +7,10 @@ use super::ctx::{Ctx, GO_ON, Next, Stride, ThreadId};
 use super::server::Server;
 use super::state::State;
 
-/// How long a thread sleeps that finds another one pausing.
+/// Sleep of a thread that finds another thread's pause.
 const AGAIN_US: u64 = 1000;
 
-/// How far a pause is.
+/// The stage of a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PauseStage {
     #[default]
@@ -19,34 +19,34 @@ pub(super) enum PauseStage {
     Blocking,
     Desyncing,
     Pausing,
-    /// Everything stands still.
+    /// Everything is paused.
     Held,
     Failed,
 }
 
-/// Who holds the provider still.
+/// The purpose of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pauser {
-    /// Always desyncs first. Blocks no commit.
+    /// An RSU always desyncs first. It blocks no commit.
     Rsu,
-    /// FLUSH TABLES WITH READ LOCK: lets no commit begin, and waits for those that have begun. Desyncs first
-    /// if the server is Synced.
+    /// FLUSH TABLES WITH READ LOCK blocks new commits, and waits for the commits under way. It desyncs first if the
+    /// server is Synced.
     Client,
-    /// The same, for a script that sends the database: does without a provider but in a donor's state.
+    /// The same for a script that sends the database; pauses the provider only in a donor's state.
     Donor,
 }
 
-/// A pause, its maker's to keep.
+/// A pause; the thread that makes it keeps it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
     pub pauser: Pauser,
     pub stage: PauseStage,
-    /// To be resynced, for an RSU or if it fails; see also [`Server::desynced_on_pause`].
+    /// The node must be resynced, for an RSU or if the pause fails; see also [`Server::desynced_on_pause`].
     pub is_desynced: bool,
 }
 
 impl Pause {
-    /// One that is about to begin.
+    /// A pause that is about to begin.
     pub(super) fn of(pauser: Pauser) -> Pause {
         Pause {
             pauser,
@@ -57,7 +57,7 @@ impl Pause {
 }
 
 impl Server {
-    /// Goes on when the pause holds or has failed; the lib lets one pause at a time.
+    /// Goes on when the pause holds or has failed; wsrep-lib allows one pause at a time.
     pub(super) fn pursue_pause(
         &mut self,
         who: ThreadId,
@@ -137,7 +137,7 @@ impl Server {
         GO_ON
     }
 
-    /// Everything goes on.
+    /// Ends the pause.
     pub(super) fn end_pause(&mut self, pause: &mut Pause, ctx: &mut Ctx) {
         if pause.stage == PauseStage::Held {
             self.db.thaw();
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// UNLOCK TABLES goes by the state that the server has by then.
+    /// UNLOCK TABLES depends on the server's state at that time.
     fn let_go(&mut self, pause: &mut Pause, ctx: &mut Ctx) {
         match (pause.pauser, self.state) {
             (Pauser::Client, State::Synced) => {
@@ -165,7 +165,7 @@ impl Server {
             (Pauser::Rsu | Pauser::Client, _) | (Pauser::Donor, State::Donor) => {
                 self.tell(ctx, |ticket| Event::Resume { ticket });
             }
-            // It calls nothing: the provider is paused for good.
+            // The script calls nothing: the provider is paused for good.
             (Pauser::Donor, state) => assert_eq!(
                 state,
                 State::Disconnecting,

@@ -1,28 +1,28 @@
-//! What one server is like, and what its clients do.
+//! The plan of one server: its settings, and its clients' load.
 
 use crate::random::Random;
 use crate::seen::TimeUs;
 
-/// A span of time that something takes, in microseconds: from, to.
+/// A range of durations in microseconds: from, to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub TimeUs, pub TimeUs);
 
 impl Span {
-    /// A time of the span, at least 1 us.
+    /// A random time of the span, at least 1 us.
     pub fn draw(self, random: &mut Random) -> TimeUs {
         random.within(self.0..=self.1.max(self.0)).max(1)
     }
 
-    /// A span so many times as long.
+    /// The span multiplied by this factor.
     pub fn times(self, factor: u64) -> Span {
         Span(self.0 * factor, self.1 * factor)
     }
 }
 
-/// `innodb_flush_log_at_trx_commit`: what a crash takes from the database.
+/// `innodb_flush_log_at_trx_commit`: the losses of the database in a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// 1: nothing.
+    /// 1: a crash takes nothing.
     EachCommit,
     /// 2: a kill takes nothing, a power loss takes up to a second.
     WriteEachCommit,
@@ -30,36 +30,36 @@ pub enum Flush {
     EachSecond,
 }
 
-/// A server.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerPlan {
     /// `wsrep_slave_threads`.
     pub appliers: usize,
     /// Durability of the database.
     pub flush: Flush,
-    /// Of a million write-sets from others, so many fail to apply here, and here only: the cluster
-    /// votes, and this node is thrown out.
+    /// Of a million write-sets from others, so many fail to apply on this node only. Then the members hold an error
+    /// vote, and this node is expelled.
     pub apply_errors_per_million: u64,
-    /// Its process dies when it applies a write of this row.
+    /// The row whose write kills the process when the server applies it.
     pub dies_of_row: Option<u32>,
     /// `wsrep_retry_autocommit`.
     pub retry_autocommit: bool,
-    /// How long things take.
+    /// The durations of the server's actions.
     pub speed: Speed,
-    /// What its clients do.
+    /// The load of its clients.
     pub load: Workload,
-    /// What its administrator does.
+    /// The actions of its administrator.
     pub admin: AdminPlan,
 }
 
-/// How long things take in the server.
+/// The durations of actions in the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
-    /// A statement of a client, and its writing of a row.
+    /// A statement of a client, and a client's write of a row.
     pub statement_us: Span,
-    /// An applier's writing of a row.
+    /// An applier's write of a row.
     pub apply_us: Span,
-    /// Any stage of a commit, a rollback, a callback.
+    /// Any stage of a commit, a rollback or a callback.
     pub stage_us: Span,
     /// The view callback: it writes to two tables.
     pub view_us: Span,
@@ -75,58 +75,59 @@ pub struct Speed {
     pub sync_wait_us: TimeUs,
 }
 
-/// What the clients of one server do.
+/// The load of one server's clients.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// How many.
+    /// Number of clients.
     pub clients: usize,
-    /// Between two transactions.
+    /// Time between two transactions.
     pub think_us: Span,
-    /// DDL concerns the first so many tables; the rows belong to four, in turn.
+    /// DDL is on the first so many tables; the rows belong to four tables, in turn.
     pub tables: u32,
-    /// Rows.
+    /// Number of rows.
     pub keys: u32,
-    /// The first so many rows are hot.
+    /// Number of hot rows; they are the first ones.
     pub hot_keys: u32,
-    /// Chance that a write goes to a hot one.
+    /// Percentage of the writes that go to hot rows.
     pub hot_percent: u64,
-    /// A transaction writes or locks 1 to so many rows.
+    /// Maximum number of rows that a transaction writes or locks; the minimum is 1.
     pub writes_max: u64,
-    /// A transaction reads 0 to so many further rows; one that only reads, at least 1.
+    /// Maximum number of further rows that a transaction reads; the minimum is 0, and 1 if it only reads.
     pub reads_max: u64,
-    /// Of the rows that a transaction touches: locked only, as by SELECT .. FOR UPDATE. An applier that
-    /// needs such a row meets a lock without a key: the transaction may pass certification, and replays.
+    /// Percentage of a transaction's rows that are locked only, as by SELECT .. FOR UPDATE. An applier that needs
+    /// such a row meets a lock without a key: the transaction may pass certification, and then it replays.
     pub lock_only_percent: u64,
-    /// Transactions that only read.
+    /// Percentage of transactions that only read.
     pub read_only_percent: u64,
-    /// Transactions that ask for a current read first (`wsrep_sync_wait`).
+    /// Percentage of transactions that first ask for a current read (`wsrep_sync_wait`).
     pub current_percent: u64,
-    /// Of those that write one row: the ones that the server may retry.
+    /// Percentage of the transactions with one written row that the server may retry.
     pub autocommit_percent: u64,
-    /// Transactions that stay open long, idle between their statements.
+    /// Percentage of transactions that stay open long, idle between their statements.
     pub long_percent: u64,
-    /// Of those that write several rows: sent in fragments (`wsrep_trx_fragment_size`).
+    /// Percentage of the transactions with several written rows that are sent in fragments
+    /// (`wsrep_trx_fragment_size`).
     pub streaming_percent: u64,
-    /// Transactions that their client rolls back.
+    /// Percentage of transactions that the client rolls back.
     pub rollback_percent: u64,
-    /// Transactions whose client goes away in the middle.
+    /// Percentage of transactions whose client goes away in the middle.
     pub vanish_percent: u64,
-    /// Total-order actions (DDL).
+    /// Total-order actions (DDL), per thousand transactions.
     pub ddl_per_mille: u64,
-    /// Of these, the ones that fail when they are executed, on all nodes alike: a vote agrees on it.
+    /// Percentage of the DDL that fails on all nodes alike: an error vote agrees on the failure.
     pub ddl_error_percent: u64,
-    /// Clients do nothing by themselves, only what [`super::Server::errand`] asks for.
+    /// Clients run only transactions that [`super::Server::errand`] requests.
     pub by_hand: bool,
 }
 
-/// What the administrator of one server does now and then.
+/// The actions of one server's administrator.
 #[derive(Clone, Copy, Debug)]
 pub struct AdminPlan {
-    /// Between two things; None: never anything.
+    /// Time between two actions; None: no actions.
     pub every_us: Option<Span>,
-    /// How long a pause or desync lasts.
+    /// Duration of a pause or desync.
     pub hold_us: Span,
-    /// Weights of KILL, FLUSH TABLES WITH READ LOCK, pause as for an RSU, desync.
+    /// Weights of KILL, FLUSH TABLES WITH READ LOCK, a pause as for an RSU, desync.
     pub weights: [u64; 4],
 }
 

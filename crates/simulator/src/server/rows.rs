@@ -1,21 +1,21 @@
-//! The rows. Each is a list of the client transactions that wrote it, of which only an image is kept:
-//! as in row-based replication a write-set carries the images, so that a lost update really loses.
+//! The rows. Each is a list of the client transactions that wrote it, but only an image of the list is kept. As in
+//! row-based replication, a write-set carries the images, so that a lost update really loses a write.
 
 use crate::seen::{ClientTrx, roll};
 
-/// What a row looks like.
+/// The image of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// How many have written it.
+    /// Number of writes.
     pub len: u32,
     /// [`roll`] over all writers.
     pub digest: u64,
-    /// Who wrote it last.
+    /// The last writer.
     pub last: Option<ClientTrx>,
 }
 
 impl Image {
-    /// The row with one more writer.
+    /// The image with one more writer.
     pub fn with(self, writer: ClientTrx) -> Image {
         Image {
             len: self.len + 1,
@@ -29,22 +29,22 @@ impl Image {
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     rows: Vec<Image>,
-    /// Of all rows, in no order.
+    /// The digest of all rows, independent of their order.
     digest: u64,
 }
 
 impl Rows {
-    /// A row; one that nobody wrote is empty.
+    /// The image of a row; empty if no transaction has written it.
     pub fn row(&self, key: u32) -> Image {
         self.rows.get(key as usize).copied().unwrap_or_default()
     }
 
-    /// Digest of everything.
+    /// The digest of all rows.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Overwrites a row; returns what it was.
+    /// Overwrites a row; returns its old image.
     pub fn put(&mut self, key: u32, image: Image) -> Image {
         let at = key as usize;
         if at >= self.rows.len() {
@@ -57,7 +57,7 @@ impl Rows {
     }
 }
 
-/// What a row adds to the digest of all.
+/// The part of a row in the digest of all rows.
 fn share(key: u32, image: Image) -> u64 {
     if image.len == 0 {
         0

@@ -1,4 +1,4 @@
-//! The server as the world sees it.
+//! The server, as the world sees it.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use crate::random::Random;
 use crate::seen::{ClientTrx, NodeId, TimeUs};
 use crate::watch::Watch;
 
-/// How many state transfers a server can have under way: one, and another whose joiner has gone.
+/// Maximum number of state transfers of a server: one, and another whose joiner has gone.
 const TRANSFERS: usize = 2;
 
 /// One process of a database server.
@@ -31,7 +31,7 @@ pub struct Server {
     pub(super) node: NodeId,
     pub(super) start: u64,
     pub(super) plan: ServerPlan,
-    /// Its appliers take so many times as long to write a row.
+    /// Factor by which its appliers take longer to write a row.
     pub apply_slowness: u64,
     pub(super) db: Database,
     pub(super) locks: Locks,
@@ -42,57 +42,57 @@ pub struct Server {
     pub(super) transfers: Vec<TransferThread>,
 
     pub(super) runnable: Vec<ThreadId>,
-    /// abort_certification() calls of this moment: ticket, the victim's thread and transaction, the
+    /// The abort_certification() calls that have no answer yet: ticket, the victim's thread and transaction, the
     /// aborter's seqno.
     pub(super) aborts: Vec<(Ticket, ThreadId, TrxId, Seqno)>,
-    /// rollback() calls of this moment.
+    /// The rollback() calls that have no answer yet.
     pub(super) rollbacks: Vec<(Ticket, TrxId)>,
-    /// Those that could not be sent.
+    /// Transactions whose rollback fragment could not be sent yet.
     pub(super) pending_rollbacks: Vec<TrxId>,
     /// Streaming appliers.
     pub(super) streams: Vec<Option<Stream>>,
-    /// They were looked for in their table.
+    /// True if the streaming appliers were read from their table.
     pub(super) streams_recovered: bool,
-    /// Members of the last primary view.
+    /// The members of the last primary view.
     pub(super) last_members: Option<Vec<Incarnation>>,
-    /// This connection's name.
+    /// The incarnation of this connection.
     pub(super) me: Incarnation,
     pub(super) last_ticket: u64,
     pub(super) last_trx: TrxId,
     pub(super) last_client_trx: ClientTrx,
     pub(super) acknowledged: u64,
 
-    /// What clients are asked to do.
+    /// The requested transactions that clients must run.
     pub(super) errands: VecDeque<(ClientTrx, Errand)>,
-    /// Clients begin nothing new.
+    /// True if clients begin no new transactions.
     pub(super) is_idle: bool,
-    /// A write-set was not applied here: the node is about to be thrown out.
+    /// True if a write-set was not applied here: the node is about to be expelled.
     pub(super) failed: bool,
-    /// An applier has ended the process.
+    /// True if an applier has killed the process.
     pub(super) died: bool,
-    /// Being stopped.
+    /// True while the server stops.
     pub(super) leaving: bool,
     /// `wsrep_ready`.
     pub(super) ready: bool,
-    /// The storage engine is up.
+    /// True once the storage engine is up.
     pub(super) initialized: bool,
-    /// Between sst_request and sst_received.
+    /// True between sst_request and sst_received.
     pub(super) is_with_scripts: bool,
-    /// The last primary view's number.
+    /// The number of the last primary view.
     pub(super) last_view: i64,
-    /// Clients and DDL between the first step of a commit and the last.
+    /// Number of clients and DDL between the first step of a commit and the last.
     pub(super) committing: usize,
-    /// Who holds the provider still, or is about to.
+    /// The thread that pauses the provider, or is about to.
     pub(super) pauser: Option<ThreadId>,
-    /// FLUSH TABLES WITH READ LOCK: no commit begins.
+    /// True during FLUSH TABLES WITH READ LOCK: no commit begins.
     pub(super) commits_blocked: bool,
-    /// It was desynced by the last FLUSH TABLES WITH READ LOCK: one bit for all, as in the lib.
+    /// True if the last FLUSH TABLES WITH READ LOCK desynced the node; one bit for all, as in wsrep-lib.
     pub(super) desynced_on_pause: bool,
     pub(super) state: State,
 }
 
 impl Server {
-    /// A server starts on a data directory; `start` counts its processes from 1.
+    /// Starts a server on a data directory; `start` counts its processes from 1.
     pub fn new(
         datadir: Datadir,
         plan: ServerPlan,
@@ -147,8 +147,8 @@ impl Server {
         server
     }
 
-    /// connect() has returned OK: the first applier begins; the others follow when the storage engine
-    /// is up (server-contract.md#recv).
+    /// connect() has returned OK: the first applier starts. The others start when the storage engine is up
+    /// (server-contract.md#recv).
     pub fn admitted(&mut self) {
         self.start_applier(0);
         if self.initialized {
@@ -156,14 +156,14 @@ impl Server {
         }
     }
 
-    /// The server is told to stop, just before it calls disconnect(): statements are refused.
+    /// Stops the server, just before it calls disconnect(): it refuses statements.
     pub fn disconnecting(&mut self) {
         self.ready = false;
         self.leaving = true;
         self.state = State::Disconnecting;
     }
 
-    /// The server has left and is to connect again: it has kept its database and its clients.
+    /// Prepares a server that has left to connect again: it keeps its database and its clients.
     pub fn reconnecting(&mut self) {
         self.leaving = false;
         self.state = State::Connected;
@@ -174,36 +174,36 @@ impl Server {
         }
     }
 
-    /// Nobody is in the middle of anything: the connections of clients are closed when the server
-    /// disconnects, and nothing is held still.
+    /// True if no thread is in the middle of anything: the clients' connections close when the server disconnects,
+    /// and nothing is paused.
     pub fn is_done(&self) -> bool {
         let busy = self.clients.iter().any(Client::is_busy);
         !busy && !self.admin.is_busy() && self.pauser.is_none()
     }
 
-    /// A write-set may still fail to apply here.
+    /// True if a write-set may still fail to apply here.
     pub fn may_fail(&self) -> bool {
         self.plan.apply_errors_per_million > 0 && !self.failed
     }
 
-    /// A write-set was not applied here.
+    /// True if a write-set was not applied here.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// The storage engine is up.
+    /// True if the storage engine is up.
     pub fn is_running(&self) -> bool {
         self.initialized
     }
 
-    /// It was told to bootstrap, on a database that counts as being here; a new history has another uuid.
+    /// Bootstraps, on a database that counts as being at `local`; a new history has another uuid.
     pub fn founds(&mut self, local: Gtid) {
         if local.uuid == self.db.position().uuid && local.seqno >= 0 {
             self.db.goes_on_above(local);
         }
     }
 
-    /// False: the clients finish what they do and begin nothing new.
+    /// Lets clients work. False: they finish their transactions and begin no new ones.
     pub fn set_busy(&mut self, busy: bool) {
         self.is_idle = !busy;
         if busy {
@@ -211,19 +211,19 @@ impl Server {
         }
     }
 
-    /// Nothing fails to apply any more, and clients work by themselves.
+    /// Ends the failures of appliers; clients work by themselves again.
     pub fn calm(&mut self) {
         self.plan.apply_errors_per_million = 0;
         self.plan.load.by_hand = false;
         self.apply_slowness = 1;
     }
 
-    /// Threads that have become runnable since the last call.
+    /// Takes the threads that have become runnable since the last call.
     pub fn take_runnable(&mut self, into: &mut Vec<ThreadId>) {
         into.append(&mut self.runnable);
     }
 
-    /// A thread takes its next step.
+    /// Runs the next step of a thread.
     ///
     /// # Panics
     /// When the provider has broken the contract.
@@ -239,37 +239,38 @@ impl Server {
         next
     }
 
-    /// How many client transactions of this process were acknowledged.
+    /// Number of acknowledged client transactions of this process.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// What `--wsrep-recover` finds.
+    /// The position that `--wsrep-recover` finds.
     pub fn recovered(&self) -> Gtid {
         self.db.position()
     }
 
-    /// What the database really holds: everything up to here; undefined if it has diverged.
+    /// The position up to which the database really holds everything; undefined if it has diverged.
     pub fn holds(&self) -> Gtid {
         self.db.datadir.holds()
     }
 
-    /// Position of the database.
+    /// The position of the database.
     pub fn position(&self) -> (Uuid, Seqno) {
         let position = self.db.position();
         (position.uuid, position.seqno)
     }
 
-    /// Digest of the rows.
+    /// The digest of the rows.
     pub fn digest(&self) -> u64 {
         self.db.digest()
     }
 
-    /// After a clean leave: everything is flushed; who still had a transaction open sees its
+    /// Ends the server after a clean leave: everything is flushed. A client with an open transaction sees its
     /// connection break.
     pub fn stop(mut self, now_us: TimeUs, watch: &mut Watch) -> Datadir {
         self.break_connections(now_us, watch);
-        // With the last applier gone, the node has said that all is released. Else patience has ended.
+        // The last applier ends when the node has reported all seqnos as released. Otherwise the wait for it has
+        // timed out.
         let queued = self.db.queued();
         assert!(
             queued == 0 || self.appliers_running() > 0,
@@ -279,7 +280,7 @@ impl Server {
         self.db.datadir
     }
 
-    /// Killed, or the machine lost power.
+    /// Ends the server: it was killed, or the machine lost power.
     pub fn crash(
         mut self,
         power_loss: bool,
@@ -293,7 +294,7 @@ impl Server {
         datadir
     }
 
-    /// Who waits for something that somebody else must do, for a person to read.
+    /// The threads that wait for another thread or the node, for a reader.
     pub fn waiting(&self) -> Vec<String> {
         let asks = |who: &ThreadId| match self.threads[*who].waits {
             None => false,
@@ -317,7 +318,7 @@ impl Server {
         }
     }
 
-    /// A thread, for a person to read.
+    /// A description of a thread, for a reader.
     pub fn describe(&self, thread: ThreadId) -> String {
         let (appliers, clients) = (self.appliers.len(), self.clients.len());
         if let Some(slot) = thread.checked_sub(self.threads.len()) {
@@ -349,7 +350,7 @@ impl Server {
         }
     }
 
-    /// Index of a client by its thread.
+    /// The index of a client, by its thread.
     pub(super) fn client_of(&self, who: ThreadId) -> Option<usize> {
         let client = who.checked_sub(self.appliers.len())?;
         (client < self.clients.len()).then_some(client)

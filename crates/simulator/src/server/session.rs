@@ -1,4 +1,4 @@
-//! A client's session up to its commit: begins, reads, locks and writes rows, gives up.
+//! The session of a client up to its commit: it begins, reads, locks and writes rows, or gives up.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::seen::{Seen, TimeUs};
 use crate::watch::Watch;
 
-/// Between two looks at a current read that waits.
+/// Time between two looks at a waiting current read.
 const LOOK_US: TimeUs = 250_000;
 
 impl Server {
@@ -54,7 +54,7 @@ impl Server {
         self.appliers.len() + c
     }
 
-    /// Clients may begin again.
+    /// Wakes the clients that wait to begin.
     pub(super) fn wake_clients(&mut self) {
         self.wake_clients_at(&[Stage::Away]);
     }
@@ -70,7 +70,7 @@ impl Server {
         }
     }
 
-    /// A client thinks of a transaction.
+    /// Begins a client's next transaction.
     fn begin(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let who = self.thread_of_client(c);
         if self.is_idle || !self.ready {
@@ -97,7 +97,7 @@ impl Server {
         self.start_statement(c, ctx)
     }
 
-    /// Makes up a transaction.
+    /// Makes a random transaction.
     fn think(&mut self, c: usize, random: &mut Random) {
         self.last_client_trx += 1;
         let load = &self.plan.load;
@@ -140,7 +140,7 @@ impl Server {
         client.streams = may_stream && random.percent(load.streaming_percent);
     }
 
-    /// The first statement, also when the server retries it.
+    /// Runs the first statement, also when the server retries it.
     fn start_statement(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let who = self.thread_of_client(c);
         self.last_trx += 1;
@@ -189,7 +189,7 @@ impl Server {
         }
     }
 
-    /// Rows that are only read are all read at one moment.
+    /// Reads all rows that are only read, at one moment.
     fn read(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         if !self.ready {
             return self.refuse(c, ctx);
@@ -220,7 +220,7 @@ impl Server {
         image
     }
 
-    /// Takes the lock of the next row, and before that its table's.
+    /// Locks the next row, after the row's table.
     fn lock(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let who = self.thread_of_client(c);
         let client = &self.clients[c];
@@ -271,7 +271,7 @@ impl Server {
         ControlFlow::Break(Next::After(left_us))
     }
 
-    /// Reads the row that was locked last, and writes it: what it is now, with this writer at its end.
+    /// Reads the row that was locked last and writes it: its present list with this writer at the end.
     fn change(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let client = &self.clients[c];
         let (key, writes) = client.script[client.locked - 1];
@@ -280,7 +280,7 @@ impl Server {
         if writes {
             let written = image.with(client.writes.writer);
             client.writes.rows.push((key, written));
-            // The last rows may go with the commit, or it has none.
+            // The last rows may go with the commit, or the commit has no rows.
             if client.streams && (client.locked < client.script.len() || ctx.random.percent(30)) {
                 client.stage = Stage::FragmentCalling;
                 return ctx.breath(self.plan.speed.stage_us);
@@ -294,7 +294,7 @@ impl Server {
         ctx.breath(self.plan.speed.stage_us)
     }
 
-    /// COMMIT, ROLLBACK, or the client goes away.
+    /// Decides: COMMIT, ROLLBACK, or the client goes away.
     fn decide(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let load = &self.plan.load;
         if ctx.random.percent(load.rollback_percent) || self.clients[c].rolls_back {
@@ -309,7 +309,7 @@ impl Server {
             }
         }
         if self.clients[c].writes.rows.is_empty() {
-            // Nothing to replicate: the provider is not asked.
+            // There is nothing to replicate, so the server does not call the provider.
             self.unlock(c);
             return self.end(c, Code::Ok, true, ctx);
         }
@@ -322,36 +322,36 @@ impl Server {
         ctx.breath(self.plan.speed.stage_us)
     }
 
-    /// The client's transaction counts as committing: FLUSH TABLES WITH READ LOCK waits for it.
+    /// Counts the client's transaction as committing: FLUSH TABLES WITH READ LOCK waits for it.
     pub(super) fn enter_commit(&mut self, c: usize) {
         self.clients[c].in_commit = true;
         self.committing += 1;
     }
 
-    /// The node is not ready: the statement is refused (error 1047), the client gives up.
+    /// Refuses the statement, because the node is not ready (error 1047); the client gives up.
     fn refuse(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         self.roll_back(c, ctx);
         self.end(c, Code::ConnFail, true, ctx)
     }
 
-    /// Aborted by a brute-force thread before it was sent.
+    /// Ends a transaction that a brute-force thread aborted before it was sent.
     fn deadlock(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         self.roll_back(c, ctx);
         self.end_or_retry(c, ctx)
     }
 
-    /// Undoes everything and lets go of all locks; the provider forgets what it knows.
+    /// Rolls back and releases all locks; the provider forgets the transaction.
     pub(super) fn roll_back(&mut self, c: usize, ctx: &mut Ctx) {
         self.end_stream(c, ctx);
         self.unlock(c);
         let trx = self.clients[c].id;
-        // Without a key the handle means nothing to the provider (server-contract.md#release).
+        // Without a key the provider does not know the handle (server-contract.md#release).
         if !self.clients[c].writes.rows.is_empty() {
             self.tell(ctx, |ticket| Event::Release { ticket, trx });
         }
     }
 
-    /// Lets go of all locks.
+    /// Releases all locks.
     pub(super) fn unlock(&mut self, c: usize) {
         let who = self.thread_of_client(c);
         self.threads[who].waits = None;
@@ -360,8 +360,8 @@ impl Server {
         self.locks.release_tables(who);
     }
 
-    /// A deadlock error, unless the server retries the statement (`wsrep_retry_autocommit`): the same
-    /// write is made again, and must not have been made before.
+    /// Reports a deadlock error, unless the server retries the statement (`wsrep_retry_autocommit`). The retry makes
+    /// the same write again, so the first attempt must not have committed.
     pub(super) fn end_or_retry(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let client = &mut self.clients[c];
         let may = client.autocommit && !client.gone && self.plan.retry_autocommit;
@@ -381,11 +381,11 @@ impl Server {
         }
     }
 
-    /// The client's transaction is over, with this answer.
+    /// Ends the client's transaction with this answer.
     pub(super) fn end(&mut self, c: usize, code: Code, certain: bool, ctx: &mut Ctx) -> Stride {
         self.leave_commit(c);
         let client = &mut self.clients[c];
-        // Whoever talks to a node that has diverged is not held to what it hears.
+        // On a diverged node, the answers of the provider do not count.
         let lost = client.gone || self.db.has_diverged();
         let (code, certain) = if lost {
             (Code::ConnFail, false)
@@ -407,7 +407,7 @@ impl Server {
         ctx.sleep(self.plan.load.think_us)
     }
 
-    /// The process is gone: whoever had a transaction open does not know what became of it.
+    /// The process is gone: clients with an open transaction do not know its outcome.
     pub(super) fn break_connections(&mut self, now_us: TimeUs, watch: &mut Watch) {
         for client in self.clients.iter().filter(|client| client.is_busy()) {
             let seqno: Option<Seqno> = None;

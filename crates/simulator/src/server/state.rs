@@ -1,23 +1,23 @@
-//! What the server takes its node for, by the callbacks that it was given
-//! (server-contract-callbacks.md#server-states): how it holds the provider still, and how it lets go, depends on it.
+//! The node's state in the eyes of its server, from the callbacks that it got
+//! (server-contract-callbacks.md#server-states). The way to pause and resume the provider depends on it.
 
 use super::server::Server;
 
-/// The states of the lib that something depends on.
+/// The states of wsrep-lib that matter here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// Up to the first primary view, and again from a non-primary one on.
+    /// Until the first primary view, and again after a non-primary one.
     #[default]
     Connected,
     Joined,
-    /// A script sends; being desynced is not told.
+    /// A script sends the database; a mere desync does not show here.
     Donor,
     Synced,
     Disconnecting,
 }
 
 impl Server {
-    /// A view was shown.
+    /// The state after a view.
     pub(super) fn state_after_view(&mut self, primary: bool) {
         self.state = match (self.state, primary) {
             (State::Disconnecting, _) => State::Disconnecting,
@@ -34,7 +34,7 @@ impl Server {
         }
     }
 
-    /// The script that sends is over, or was not started.
+    /// The state after a donor's script has ended, or was not started.
     pub(super) fn state_after_donation(&mut self) {
         if self.state == State::Donor {
             self.state = State::Joined;

@@ -1,9 +1,9 @@
 //! Streaming replication, as wsrep-lib does it above a provider (server-contract-callbacks.md#streaming).
 //!
-//! A client sends its rows in fragments before it commits. Every server stores them in a table of its own,
-//! and keeps the transaction open: its session on the origin, a *streaming applier* elsewhere, which holds
-//! the rows' locks between fragments. The last fragment makes all rows visible; a rollback fragment, or a
-//! view without the origin, undoes them.
+//! A client sends its rows in fragments before it commits. Every server stores the fragments in a table and keeps the
+//! transaction open: on the origin in the client's session, elsewhere in a *streaming applier*, which holds the row
+//! locks between fragments. The last fragment makes all rows visible. A rollback fragment, or a view without the
+//! origin, undoes them.
 
 use trireme_group::Incarnation;
 use trireme_replicator::{Answer, Apply, Code, Event, Gtid, Owner, Ticket, TrxId, View, flags};
@@ -17,21 +17,21 @@ use super::datadir::{Change, StreamId};
 use super::server::Server;
 use super::writeset::{self, table_of};
 
-/// How many streaming appliers a server may have.
+/// Maximum number of streaming appliers of a server.
 pub(super) const STREAMS: usize = 64;
 
-/// What an entry is to its transaction.
+/// The role of an entry in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The transaction goes on.
     Fragment,
-    /// It commits with this.
+    /// The transaction commits with this entry.
     Last,
-    /// It is undone.
+    /// This entry undoes the transaction.
     Rollback,
 }
 
-/// A streaming applier. Its locks have a thread number of their own.
+/// A streaming applier. It has its own thread number for its locks.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub id: StreamId,
@@ -41,7 +41,7 @@ pub(super) struct Stream {
 impl Server {
     // --- the client
 
-    /// The client's name for all servers.
+    /// The id of the client's transaction on all servers.
     fn stream_of(&self, c: usize) -> StreamId {
         (self.me, self.clients[c].id)
     }
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    /// What its commit does to its fragments.
+    /// The change of its commit to its fragments.
     pub(super) fn ends_stream(&self, c: usize) -> Option<(StreamId, Change)> {
         let streaming = self.clients[c].streaming;
         streaming.then(|| (self.stream_of(c), Change::Remove))
@@ -142,9 +142,9 @@ impl Server {
         }
     }
 
-    /// wait_for_replayers(): a victim that is to be replayed has let go of its locks. Who has taken them
-    /// meanwhile may have seen the places of its fragments, so no certification finds it: it must not
-    /// be sent before the victim has come to it.
+    /// wait_for_replayers(): a victim that must be replayed has released its locks. Another transaction that got
+    /// these locks may have seen the places of the victim's fragments; then certification does not find the conflict.
+    /// So that transaction must not be sent before the victim has its locks again.
     pub(super) fn wait_for_replayers(&self, c: usize) -> Stride {
         const AGAIN_US: u64 = 200;
         let is_modelled = self.plan.load.streaming_percent > 0;
@@ -170,7 +170,7 @@ impl Server {
                 ctx.breath(self.plan.speed.stage_us)
             }
             (Code::TrxFail, _) => {
-                // It may have passed all the same: a rollback fragment is sent in any case.
+                // The fragment may have passed all the same, so a rollback fragment is sent in any case.
                 client.streaming = true;
                 self.fragment_failed(c, ctx)
             }
@@ -184,7 +184,7 @@ impl Server {
         self.end(c, Code::TrxFail, true, ctx)
     }
 
-    /// streaming_rollback(): before any lock is let go of.
+    /// streaming_rollback(): must come before the release of any lock.
     pub(super) fn end_stream(&mut self, c: usize, ctx: &mut Ctx) {
         let id = self.stream_of(c);
         let client = &mut self.clients[c];
@@ -194,7 +194,7 @@ impl Server {
         if client.total_order {
             return self.db.remove_fragments(id, ctx);
         }
-        // An applier without locks takes the fragments over.
+        // An applier without locks takes over the fragments.
         let writer = client.writes.writer;
         self.add_stream(Stream {
             id,
@@ -211,14 +211,14 @@ impl Server {
         self.rollbacks.push((ticket, trx));
     }
 
-    /// What could not be sent is sent before anything else, and when the node is synced again.
+    /// Sends the pending rollback fragments: before anything else, and when the node is synced again.
     pub(super) fn send_pending_rollbacks(&mut self, ctx: &mut Ctx) {
         for trx in std::mem::take(&mut self.pending_rollbacks) {
             self.send_rollback(trx, ctx);
         }
     }
 
-    /// True if it was the answer to a rollback().
+    /// True if this was the answer to a rollback().
     pub(super) fn rollback_answered(&mut self, ticket: Ticket, answer: &Answer) -> bool {
         let Some(at) = self
             .rollbacks
@@ -236,7 +236,8 @@ impl Server {
         true
     }
 
-    /// The place of a fragment that failed is used up by the provider (server-contract-traps.md#failed-fragments).
+    /// Skips the place of a failed fragment, which the provider has used up
+    /// (server-contract-traps.md#failed-fragments).
     pub(super) fn place_used_up(&mut self, who: ThreadId, answer: &Answer) {
         use Stage::{FragmentCertifying, FragmentEntering};
         let stage = self.client_of(who).map(|c| self.clients[c].stage);
@@ -253,7 +254,7 @@ impl Server {
         self.streams.iter().position(is_it)
     }
 
-    /// The thread that the locks of a streaming applier are held by.
+    /// The thread number that holds the locks of a streaming applier.
     fn thread_of_stream(&self, slot: usize) -> ThreadId {
         self.threads.len() + slot
     }
@@ -265,7 +266,7 @@ impl Server {
         slot
     }
 
-    /// Lets go of everything; what it has written is gone.
+    /// Removes a streaming applier: releases its locks, and drops its writes.
     fn drop_stream(&mut self, slot: usize) -> Option<Stream> {
         let stream = self.streams[slot].take()?;
         let who = self.thread_of_stream(slot);
@@ -275,11 +276,11 @@ impl Server {
         Some(stream)
     }
 
-    /// What an applier is given, to the transaction that it belongs to.
+    /// Assigns the entry of an applier to its streaming transaction; None if it belongs to none.
     ///
     /// # Panics
-    /// If there is none, though there should be: wsrep-lib would pass over the fragment, and lose it. Or if
-    /// another applier still is at a part of it: the two would use one session of the server's at once.
+    /// If the transaction is missing: wsrep-lib would skip the fragment and lose it. Or if another applier still
+    /// works on a part of the transaction: the two would use one session of the server at once.
     pub(super) fn part_of(&mut self, apply: &Apply, ctx: &Ctx) -> Option<(StreamId, Part)> {
         let has = |flag: u32| apply.flags & flag != 0;
         if has(flags::ISOLATION) || has(flags::TRX_START) && has(flags::TRX_END | flags::ROLLBACK) {
@@ -296,7 +297,7 @@ impl Server {
             other.map(Applier::describe).unwrap_or_default()
         );
         if has(flags::ROLLBACK) {
-            // One too many does no harm.
+            // A second rollback fragment does no harm.
             let stream = self.drop_stream(slot?)?;
             return Some((stream.id, Part::Rollback));
         }
@@ -312,7 +313,7 @@ impl Server {
         slot.map(|_| (id, if last { Part::Last } else { Part::Fragment }))
     }
 
-    /// Within commit order: a part goes to the database.
+    /// Gives a part to the database, within commit order.
     pub(super) fn queue_part(
         &mut self,
         gtid: Gtid,
@@ -333,7 +334,7 @@ impl Server {
         self.db.queue(gtid, all, ends, true, ctx);
     }
 
-    /// The part of applier `a` is committed: the transaction keeps its locks, or is over.
+    /// The part of applier `a` is committed: the transaction keeps its locks, or has ended.
     pub(super) fn part_applied(&mut self, a: ThreadId, (id, part): (StreamId, Part)) {
         let Some(slot) = self.slot_of(id) else { return };
         if part != Part::Fragment {
@@ -348,7 +349,7 @@ impl Server {
         }
     }
 
-    /// Hands locks of `from` to a streaming applier.
+    /// Passes locks of `from` to a streaming applier.
     fn lock_for_stream(&mut self, slot: usize, from: ThreadId, rows: &[(u32, super::rows::Image)]) {
         let to = self.thread_of_stream(slot);
         for (key, _) in rows {
@@ -359,8 +360,8 @@ impl Server {
 
     // --- views
 
-    /// Streaming transactions that cannot go on are undone, within the view's callback. False: a client
-    /// of this server is still on its way out.
+    /// Undoes the streaming transactions that cannot go on, within the view's callback. False: a client of this
+    /// server is still ending its transaction.
     pub(super) fn close_streams(&mut self, view: &View, ctx: &mut Ctx) -> bool {
         self.recover_streams();
         let members: Vec<Incarnation> = view.members.iter().map(|m| m.incarnation).collect();
@@ -393,7 +394,7 @@ impl Server {
         true
     }
 
-    /// A server that has just started, or connected anew, finds its streaming appliers in their table.
+    /// A server that has just started, or connected anew, reads its streaming appliers from their table.
     pub(super) fn recover_streams(&mut self) {
         if std::mem::replace(&mut self.streams_recovered, true) {
             return;
@@ -415,7 +416,7 @@ impl Server {
         }
     }
 
-    /// At the end of a connection they are closed; their fragments stay.
+    /// Closes the streaming appliers at the end of a connection; their fragments stay.
     pub(super) fn forget_streams(&mut self) {
         for slot in 0..STREAMS {
             self.drop_stream(slot);

@@ -1,4 +1,4 @@
-//! What all threads of a server have in common: they wait, for one thing at a time.
+//! The waits that all threads of a server share; a thread waits for one thing at a time.
 
 use std::ops::ControlFlow;
 
@@ -7,14 +7,14 @@ use trireme_replicator::{Answer, Event, Ticket};
 use super::ctx::{BLOCKED, Ctx, Next, Stride, ThreadId};
 use super::server::Server;
 
-/// What a thread waits for.
+/// The thing for which a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// A call into the provider, by name.
+    /// The answer to a call into the provider, with the call's name.
     Answer(Ticket, &'static str),
-    /// A row that another holds.
+    /// A row that another thread holds.
     Row(u32),
-    /// A table that another holds.
+    /// A table that another thread holds.
     Table(u32),
     /// Something else within the server.
     Server(&'static str),
@@ -29,10 +29,10 @@ pub(super) struct Thread {
 
 /// Tickets carry their thread in the low bits.
 const THREAD_BITS: u32 = 8;
-/// The thread of calls that are answered at once, when nobody looks at the answer.
+/// The thread number of calls that are answered at once and whose answer is ignored.
 const NOBODY: ThreadId = (1 << THREAD_BITS) - 1;
 
-/// Whose ticket it is.
+/// The thread of a ticket.
 pub(super) fn thread_of(ticket: Ticket) -> ThreadId {
     ticket as usize & NOBODY
 }
@@ -43,7 +43,7 @@ impl Server {
         self.last_ticket << THREAD_BITS | who as u64
     }
 
-    /// A call into the provider that the thread waits for.
+    /// Makes a call into the provider, and lets the thread wait for the answer.
     pub(super) fn ask(
         &mut self,
         who: ThreadId,
@@ -58,14 +58,14 @@ impl Server {
         BLOCKED
     }
 
-    /// A call that is answered at once and cannot fail in a way that the server heeds.
+    /// Makes a call that is answered at once and cannot fail in a way that matters to the server.
     pub(super) fn tell(&mut self, ctx: &mut Ctx, event: impl FnOnce(Ticket) -> Event) -> Ticket {
         let ticket = self.ticket(NOBODY);
         ctx.call(event(ticket));
         ticket
     }
 
-    /// The answer to what the thread asked; it waits for it.
+    /// The answer to the thread's call; the thread waits for it.
     pub(super) fn await_answer(&mut self, who: ThreadId) -> ControlFlow<Next, Answer> {
         match self.take_answer(who) {
             Some(answer) => ControlFlow::Continue(answer),
@@ -73,7 +73,7 @@ impl Server {
         }
     }
 
-    /// The answer to what the thread asked, if it is there.
+    /// The answer to the thread's call, if it has come.
     pub(super) fn take_answer(&mut self, who: ThreadId) -> Option<Answer> {
         let answer = self.threads[who].answer.take();
         if answer.is_some() {
@@ -82,17 +82,17 @@ impl Server {
         answer
     }
 
-    /// The thread no longer waits for the provider's answer.
+    /// Ends the thread's wait for the provider's answer.
     pub(super) fn give_up_waiting(&mut self, who: ThreadId, ctx: &mut Ctx) {
         if let Some(Waits::Answer(ticket, _)) = self.threads[who].waits.take() {
             ctx.call(Event::CancelTicket { ticket });
         }
     }
 
-    /// From the provider: the answer to a call.
+    /// Called by the provider: takes the answer to a call.
     ///
     /// # Panics
-    /// If nobody has asked.
+    /// If no thread waits for the answer.
     pub fn answered(&mut self, ticket: Ticket, answer: Answer) {
         let who = thread_of(ticket);
         if who == NOBODY {
@@ -110,7 +110,7 @@ impl Server {
         self.runnable.push(who);
     }
 
-    /// The thread waits until somebody in the server wakes it.
+    /// Lets the thread wait until another part of the server wakes it.
     pub(super) fn park(&mut self, who: ThreadId, why: &'static str) -> Stride {
         self.threads[who].waits = Some(Waits::Server(why));
         BLOCKED
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    /// Wakes a thread that is parked, or sleeps.
+    /// Wakes a thread that is parked or asleep.
     pub(super) fn wake(&mut self, who: ThreadId) {
         if matches!(self.threads[who].waits, Some(Waits::Server(_))) {
             self.threads[who].waits = None;
@@ -131,7 +131,7 @@ impl Server {
         self.runnable.push(who);
     }
 
-    /// Hands the locks that have become free to those who got them.
+    /// Wakes the threads that have got released locks.
     pub(super) fn wake_granted(&mut self) {
         for who in self.locks.granted.drain(..) {
             self.threads[who].waits = None;

@@ -22,7 +22,7 @@ impl Server {
             }
             Stage::ToiRunning if client.fails => self.fail_toi(c, ctx),
             Stage::ToiVoting => {
-                // OK: all agree that it failed. NODE_FAIL: this node is thrown out.
+                // OK: it failed on all nodes. NODE_FAIL: this node is expelled.
                 let code = self.await_answer(who)?.code;
                 assert!(
                     matches!(code, Code::Ok | Code::NodeFail),
@@ -86,13 +86,13 @@ impl Server {
                 self.db.failed_action(gtid, ctx);
                 self.end_toi(c, Code::TrxFail, ctx)
             }
-            // CONN_FAIL stands for an unknown outcome too (protocol rule 7).
+            // CONN_FAIL also stands for an unknown outcome (protocol rule 7).
             (Code::ConnFail | Code::NodeFail, false) => self.end(c, code, false, ctx),
             _ => panic!("to_execute_start() answers {answer:?}"),
         }
     }
 
-    /// It could not be executed: the position is set all the same, then the cluster compares errors.
+    /// The action failed: sets the position all the same; then the members compare their errors.
     fn fail_toi(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
         let who = self.thread_of_client(c);
         let gtid = self.clients[c].gtid.expect("it is ordered at this stage");

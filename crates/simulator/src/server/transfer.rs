@@ -1,4 +1,4 @@
-//! State snapshot transfer, as the scripts do it: the donor's threads, the joiner's (server-contract.md#sst_sent).
+//! SSTs, as the scripts do them: the threads of the donor and of the joiner (server-contract.md#sst_sent).
 
 use trireme_replicator::{Event, Gtid};
 
@@ -9,43 +9,43 @@ use super::server::Server;
 use super::thread::Waits;
 use crate::seen::{NodeId, TimeUs};
 
-/// First bytes of a state request: the method's name.
+/// The first bytes of a state request: the method's name.
 const METHOD: &[u8] = b"sim\0";
-/// What a script that failed reports (-ECANCELED).
+/// The error code of a failed script (-ECANCELED).
 const CANCELED: i32 = -125;
 
-/// A transfer that has begun: the world carries it to the joiner.
+/// A transfer that has begun; the world carries it to the joiner.
 #[derive(Debug)]
 pub struct Transfer {
-    /// Whose data directory it is for.
+    /// The node of the joiner.
     pub to: NodeId,
-    /// Which process of it asked.
+    /// The number of the joiner's process that asked.
     pub to_start: u64,
-    /// What is sent.
+    /// The state that is sent.
     pub cargo: Cargo,
-    /// How long it takes.
+    /// Duration of the transfer.
     pub takes_us: TimeUs,
-    /// To be handed to [`Server::donation_ended`].
+    /// The thread to name in [`Server::donation_ended`].
     pub thread: ThreadId,
 }
 
-/// What a script brings to a joiner.
+/// The state that a script brings to a joiner.
 #[derive(Debug)]
 pub enum Cargo {
-    /// What takes the place of its database.
+    /// A database that replaces the joiner's database.
     Database(Box<Snapshot>),
-    /// Where its database stands (bypass).
+    /// The position of the joiner's own database (bypass).
     Position,
 }
 
-/// How a donor sends.
+/// The way in which a donor sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// As rsync: everything is held still from the copy to the end of the transfer.
+    /// As rsync: everything is paused from the copy to the end of the transfer.
     HoldAll,
-    /// As mariabackup: held still for a moment, when nearly all is over.
+    /// As mariabackup: everything is paused for a moment, near the end.
     HoldAtEnd,
-    /// As mysqldump: sent within the callback.
+    /// As mysqldump: sends within the callback.
     Within,
     /// With bypass: nothing is copied.
     PassOn,
@@ -55,18 +55,18 @@ enum Method {
 enum Stage {
     #[default]
     Off,
-    /// Donor: copies what others may still change; the rest follows.
+    /// Donor: copies data that may still change; the rest follows.
     Streaming,
-    /// Donor: comes to hold everything still.
+    /// Donor: begins a pause.
     Pausing(Pause),
-    /// Donor: it is on its way. The pause, if it holds until the end.
+    /// Donor: the transfer is under way; with the pause, if it holds until the end.
     Sending(Option<Pause>),
-    /// Donor: it is over, well or not.
+    /// Donor: the transfer has ended; true if it succeeded.
     Sent(Option<Pause>, bool),
-    /// Joiner: what was asked for is here; the storage engine starts on it.
+    /// Joiner: the state has arrived; the storage engine starts on it.
     Starting(Cargo),
     Started(Cargo),
-    /// Joiner: what was asked for will not come.
+    /// Joiner: the state will not come.
     Broken,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct TransferThread {
     method: Method,
     to: NodeId,
     to_start: u64,
-    /// The applier in whose callback it began.
+    /// The applier whose callback began it.
     applier: ThreadId,
     sent: Gtid,
 }
@@ -96,12 +96,12 @@ impl Default for TransferThread {
 }
 
 impl TransferThread {
-    /// Sends or receives.
+    /// True while it sends or receives.
     pub fn is_busy(&self) -> bool {
         !matches!(self.stage, Stage::Off)
     }
 
-    /// For a person to read.
+    /// A description for a reader.
     pub fn describe(&self) -> String {
         match &self.stage {
             Stage::Off => "off".to_owned(),
@@ -117,7 +117,7 @@ impl TransferThread {
     }
 }
 
-/// What a joiner's server asks with: whereto.
+/// The request of a joiner's server: the address for the state.
 pub(super) fn request(node: NodeId, start: u64) -> Vec<u8> {
     [METHOD, &(node as u64).to_le_bytes(), &start.to_le_bytes()].concat()
 }
@@ -141,7 +141,7 @@ impl Server {
 
     // --- the joiner
 
-    /// What this server asked for has arrived; None: the donor, or the connection to it, died.
+    /// The requested state has arrived; None: the donor, or the connection to it, died.
     pub fn script_ended(&mut self, cargo: Option<Cargo>) {
         if !self.is_with_scripts {
             return;
@@ -155,7 +155,7 @@ impl Server {
 
     // --- the donor
 
-    /// Within the donate callback: a script is started. Not if all threads still send.
+    /// Starts a script within the donate callback, unless all threads still send.
     pub(super) fn prepare_donation(
         &mut self,
         a: ThreadId,
@@ -193,12 +193,12 @@ impl Server {
             .find(|thread| thread.is_busy() && thread.applier == a)
     }
 
-    /// The applier's callback has started a script.
+    /// True if the applier's callback has started a script.
     pub(super) fn has_donation(&self, a: ThreadId) -> bool {
         self.donation_of(a).is_some()
     }
 
-    /// The applier's callback lasts until all is sent.
+    /// True if the applier's callback lasts until all is sent.
     pub(super) fn donates_within(&self, a: ThreadId) -> bool {
         self.donation_of(a)
             .is_some_and(|thread| thread.method == Method::Within)
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// Copies the database and hands it to the world. The scripts have the engine's log flushed first.
+    /// Copies the database and hands it to the world. The scripts flush the engine's log first.
     fn send(&mut self, t: usize, pause: Option<Pause>, ctx: &mut Ctx) -> Stage {
         self.db.datadir.flush();
         let snapshot = self.db.datadir.snapshot();
@@ -228,7 +228,7 @@ impl Server {
         Stage::Sending(pause)
     }
 
-    /// Tells the joiner where it stands.
+    /// Tells the joiner the position of its own database.
     fn pass_on(&mut self, t: usize, ctx: &mut Ctx) -> Stage {
         let takes_us = self.plan.speed.stage_us.draw(ctx.random);
         self.hand_over(t, Cargo::Position, takes_us, ctx);

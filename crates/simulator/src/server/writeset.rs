@@ -1,4 +1,4 @@
-//! Keys and data of a write-set.
+//! The keys and data of a write-set.
 
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
@@ -8,19 +8,19 @@ use super::database::Writes;
 use super::rows::Image;
 use crate::seen::ClientTrx;
 
-/// The server's transaction id of what is no transaction (server-contract.md#to_execute_start).
+/// The server's transaction id of an action without a transaction (server-contract.md#to_execute_start).
 const NO_TRX: TrxId = u64::MAX;
 const ROW_BYTES: usize = 4 + 4 + 8;
 
-/// How many tables there are, on all nodes.
+/// Number of tables on every node.
 pub const TABLES: u32 = 4;
 
-/// The table of a row. Rows 0.. below the number of tables stand for the tables themselves.
+/// The table of a row. Rows below the number of tables stand for the tables themselves.
 pub fn table_of(key: u32) -> u32 {
     key % TABLES
 }
 
-/// The write-set of a transaction that updates rows, or a fragment of it, by its flags.
+/// The write-set of a transaction that updates rows, or of a fragment, as its flags say.
 pub fn of_part(trx: TrxId, conn: ConnId, writes: &Writes, flags: u32) -> WriteSetDraft {
     let mut keys = KeySetBuilder::new();
     for (key, image) in &writes.rows {
@@ -36,7 +36,7 @@ pub fn of_part(trx: TrxId, conn: ConnId, writes: &Writes, flags: u32) -> WriteSe
     WriteSetDraft::new(flags, trx, conn, &keys, &[&encode(writes)])
 }
 
-/// A total-order action on a table; `fails` if it is one that no node can execute.
+/// The write-set of a total-order action on a table; with `fails` no node can execute it.
 pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, fails: bool) -> WriteSetDraft {
     let mut keys = KeySetBuilder::new();
     keys.append(&[b"db", &table.to_be_bytes()], KeyType::Exclusive);
@@ -50,24 +50,24 @@ pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, fails: bool) -> Wr
     WriteSetDraft::new(both, NO_TRX, conn, &keys, &[&data])
 }
 
-/// The table of an action, and whether it fails.
+/// The table of an action; true if it fails.
 pub fn action(writes: &Writes) -> (u32, bool) {
     let (table, image) = writes.rows[0];
     (table, image.len > 0)
 }
 
-/// What a failed action reports: of DDL only the error's number, since texts depend on the locale
+/// The error of a failed action: only the error's number, since texts depend on the locale
 /// (server-contract-callbacks.md#error-votes).
 pub fn action_error() -> Bytes {
     Bytes::from_static(b"1050")
 }
 
-/// What an action reports that was executed before a crash, and is again.
+/// The error of an action that was executed before a crash and is executed again.
 pub fn done_already() -> Bytes {
     Bytes::from_static(b" Error_code: 1060;")
 }
 
-/// The server's own bytes.
+/// Encodes the writes in the server's own format.
 pub fn encode(writes: &Writes) -> Vec<u8> {
     let mut data = Vec::with_capacity(8 + writes.rows.len() * ROW_BYTES);
     data.extend_from_slice(&writes.writer.to_le_bytes());
@@ -79,7 +79,7 @@ pub fn encode(writes: &Writes) -> Vec<u8> {
     data
 }
 
-/// Reads them. The server trusts what it once wrote.
+/// Decodes the writes; the server trusts its own encoding.
 pub fn decode(data: &[u8]) -> Writes {
     let u64_at = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().expect("8 bytes"));
     let u32_at = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().expect("4 bytes"));
