@@ -1,4 +1,4 @@
-//! Shows what replicators have derived from the log (invariants `control-equal` and `verdicts-equal`).
+//! Shows the invariants `control-equal` and `verdicts-equal` the replicators' control states.
 
 use trireme_group::{Checkpoint, Position};
 use trireme_replicator::{ControlDigest, Replicator};
@@ -7,10 +7,11 @@ use super::World;
 use crate::seen::{Extent, NodeId, Seen, TimeUs};
 use crate::watch::Watch;
 
-/// The whole is shown at each multiple: it costs as much as to encode the certification index.
+/// The whole control state is shown at each multiple of this position: its digest costs as much as encoding the
+/// certification index.
 const WHOLE_EVERY: Position = 32;
 
-/// Something was delivered: if the replicator has taken it in, and not put it off.
+/// Shows the control state after a delivery, if the replicator has handled the delivery and not put it off.
 pub(super) fn see_taken_in(
     watch: &mut Watch,
     now_us: TimeUs,
@@ -52,7 +53,7 @@ fn see_whole(watch: &mut Watch, now_us: TimeUs, node: NodeId, digest: Option<Con
     }
 }
 
-/// States are kept in the log, or were taken up from there. `control`: None if it is of no use.
+/// Shows states that the log keeps, or that a process took up from its log. `control`: None if it cannot be used.
 pub(super) fn see_kept(
     watch: &mut Watch,
     now_us: TimeUs,
@@ -69,7 +70,7 @@ pub(super) fn see_kept(
 }
 
 impl World {
-    /// Shows all of the control state.
+    /// Shows the whole control state.
     pub(crate) fn show_control(&mut self, node: NodeId) {
         let Some(process) = &mut self.machines[node].process else {
             return;
@@ -79,8 +80,8 @@ impl World {
         see_whole(&mut self.watch, self.now_us, node, digest);
     }
 
-    /// The same, if it is not where the last delivery has left it: it came from another node, or what had been put off
-    /// was taken in.
+    /// Shows the whole control state if it is not the one of the last delivery: it came from another node, or the
+    /// replicator has handled deliveries that it had put off.
     pub(super) fn show_moved_control(&mut self, node: NodeId) {
         let Some(process) = &self.machines[node].process else {
             return;
@@ -91,7 +92,7 @@ impl World {
         }
     }
 
-    /// A process goes on with what an earlier one has kept.
+    /// Shows the states that a process took up from an earlier process's log.
     pub(super) fn show_taken_up(&mut self, node: NodeId) {
         let Some(process) = &self.machines[node].process else {
             return;

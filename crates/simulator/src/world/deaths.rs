@@ -1,4 +1,4 @@
-//! Processes that die within what they do: kill -9, or a loss of power, between any two effects of one pump.
+//! Kills processes in the middle of an input: kill -9, or a power loss, between any two effects of one pump.
 
 use trireme_log::Durability;
 
@@ -7,15 +7,15 @@ use crate::doom::Doom;
 use crate::machine::Dying;
 use crate::seen::{NodeId, TimeUs};
 
-/// Who has done too little by then dies all the same.
+/// A process that has not used up its steps by then dies all the same.
 const PATIENCE_US: TimeUs = 100_000;
-/// It does so many steps yet, at most.
+/// Maximum number of steps before the death.
 const STEPS: u64 = 30;
-/// Chance that a process is killed while it begins with the log of one that has died.
+/// Probability that a process dies while it starts on the log of a dead one.
 const IN_RECOVERY_PERCENT: u64 = 10;
 
 impl World {
-    /// The node's process is to die soon, in the middle of something.
+    /// Lets the node's process die soon, in the middle of an input.
     pub(crate) fn doom(&mut self, node: NodeId, power_loss: bool) {
         let steps = self.disk_random.within(0..=STEPS);
         let forgets = !self.keeps_log(power_loss);
@@ -33,7 +33,7 @@ impl World {
         self.queue.push(at, Happening::Dies(node, start));
     }
 
-    /// The fate of a process in a new connection. One that has just started may die of reading the log.
+    /// The fate of a process in a new connection. A process that has just started may die while it reads the log.
     pub(crate) fn new_doom(&mut self, node: NodeId, may_die: bool) -> Doom {
         let doom = Doom::default();
         let (calm, chance) = (self.calm, self.plan.deaths_within_percent);
@@ -50,13 +50,13 @@ impl World {
         doom
     }
 
-    /// It was to do a few steps only: it has got through what it begins with.
+    /// Spares a process that may only die at its start: it has got through the start.
     pub(crate) fn is_spared(&mut self, node: NodeId) {
         self.machines[node].dying = None;
         self.machines[node].doom.spare();
     }
 
-    /// What survives a death of a process is all that it had acknowledged.
+    /// True if the log survives a death of the process with all acknowledged entries.
     pub(crate) fn keeps_log(&self, power_loss: bool) -> bool {
         let keeps = match self.plan.durability {
             Durability::Memory => false,
@@ -66,7 +66,7 @@ impl World {
         keeps && self.plan.recovers
     }
 
-    /// The process has died in the middle of something: nothing of what it was about to send leaves it.
+    /// Ends a process that has died in the middle of an input: none of its pending frames leave.
     pub(crate) fn dies_within(&mut self, node: NodeId) {
         self.outbox.clear();
         self.views.clear();
@@ -77,7 +77,7 @@ impl World {
         self.crash(node, dying.is_some_and(|dying| dying.power_loss));
     }
 
-    /// It has not come to it.
+    /// Ends a process that has not used up its steps in time.
     pub(crate) fn dies(&mut self, node: NodeId, start: u64) {
         let machine = &mut self.machines[node];
         let Some(Dying { power_loss, .. }) = machine.dying else {

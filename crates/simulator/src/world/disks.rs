@@ -1,4 +1,4 @@
-//! Disks that fail, and what becomes of the processes on them.
+//! Disks that fail, and the processes on them.
 
 use trireme_engine::{Session, StartError};
 use trireme_group::Standing;
@@ -10,21 +10,22 @@ use crate::random::Random;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 
-/// A server that could not start is started again after this time.
+/// Time until a server that could not start is started again.
 const RETRY_US: TimeUs = 500_000;
 
-/// The files with entries on a disk, oldest first.
+/// The files with entries on a disk, the oldest first.
 pub(crate) fn segments(disk: &MemoryDisk) -> Vec<String> {
     let mut names = disk.list().unwrap_or_default();
     names.retain(|name| name.starts_with("trireme-0"));
     names
 }
 
-/// Whether damage in a log is seen to be such. What was written last is not: its end looks as if it had never been
-/// written whole, and in `disk` mode what the last flush covered looks as if it had been on its way to the disk. X
-/// and Y are flushed together and acknowledged, nothing is written after them, X rots: of X only Y could tell that it had
-/// been flushed, and when Y was written it was not (docs/log-format.md). One such replica makes the cluster
-/// lose X: of three logs two had it, and the majority of the third and this one misses it.
+/// True if a reader can recognise the damage of a log. Damage of the last writes looks different: the end of the log
+/// looks as if it had never been written completely. In `disk` mode the entries of the last flush look as if they had
+/// been on their way to the disk. Example: X and Y are flushed together and acknowledged, nothing is written after
+/// them, and X rots. Only Y could tell that X had been flushed, but X was not flushed yet when Y was written
+/// (docs/log-format.md). One such replica makes the cluster lose X: two of three logs had X, and the majority of the
+/// third and this one lacks it.
 fn can_tell(examined: &Examined) -> bool {
     let last = examined.state().and_then(Session::decode);
     let relies_on_flushes =
@@ -36,11 +37,11 @@ fn can_tell(examined: &Examined) -> bool {
 }
 
 impl World {
-    /// The node's disk is full, or fails: soon its process has to leave.
+    /// Makes the node's disk full, or makes it fail: soon its process has to leave.
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
-        // Pages that a failed flush has given up, or what was never written, may have been acknowledged.
+        // Acknowledged entries may be among the pages that a failed flush has given up, or among writes that failed.
         match room_bytes {
             Some(_) => {
                 machine.doomed = forgets || self.plan.durability == Durability::Memory;
@@ -53,7 +54,7 @@ impl World {
         }
     }
 
-    /// What the node must note, flushed, cannot be written.
+    /// Makes writes of the node's notes and promises fail; with `log`, also flushes of its log.
     pub(crate) fn fail_notes(&mut self, node: NodeId, log: bool) {
         let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
         let machine = &mut self.machines[node];
@@ -63,7 +64,7 @@ impl World {
         machine.disk.set_fail_syncs(log);
     }
 
-    /// The volume that holds the node's log and its promises fails: nothing can be kept on it any more.
+    /// Makes the volume of the node's log and promises fail: nothing can be written on it.
     pub(crate) fn fail_device(&mut self, node: NodeId) {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
@@ -72,13 +73,13 @@ impl World {
         machine.disk.fail_device();
     }
 
-    /// It is mounted again, within one boot of the machine; each page that was not flushed is there if `survives` says so.
+    /// Mounts the volume again, within one boot of the machine. `survives` decides for each unflushed page.
     pub(crate) fn remount(&mut self, node: NodeId, survives: impl Fn(&mut Random) -> bool) {
         let random = &mut self.server_random;
         self.machines[node].disk.remount(|| survives(random));
         let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
         let machine = &mut self.machines[node];
-        // A process that has not noticed goes on with handles that take nothing any more.
+        // A process that has not noticed still has open files, on which all writes fail.
         let is_open = |process: &Process| process.engine.link().is_some();
         machine.detached = machine.process.as_deref().is_some_and(is_open);
         machine.doomed &= machine.detached;
@@ -86,7 +87,7 @@ impl World {
         machine.left.intact &= !forgets;
     }
 
-    /// The disk is as good as new.
+    /// Repairs the disk completely.
     pub(crate) fn mend_disk(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.doomed = machine.detached;
@@ -97,7 +98,7 @@ impl World {
         machine.disk.set_fail_reads(false);
     }
 
-    /// Bits of the log of a node that does not run are flipped, in places where a reader can tell.
+    /// Flips bits in the log of a node that does not run, where a reader can recognise it.
     pub(crate) fn flip_bits(&mut self, node: NodeId, bits: u64) {
         let disk = self.machines[node].disk.clone();
         let Ok(Some(identity)) = Log::identity_on(&disk) else {
@@ -129,8 +130,8 @@ impl World {
         }
     }
 
-    /// Sees whether the process has just found that it can keep nothing any more: the server lives, on
-    /// its own.
+    /// Checks whether the process has just found that it can write nothing any more; the server then lives on without
+    /// a connection.
     pub(crate) fn see_failure(&mut self, node: NodeId) {
         let (now, recovers) = (self.now_us, self.plan.recovers);
         let machine = &mut self.machines[node];
@@ -143,7 +144,7 @@ impl World {
         machine.left = Left {
             intact: process.intact && recovers && !machine.doomed,
             commit: process.commit,
-            // The branch that it was on when it last said so: its link is gone.
+            // The branch of the last report: the link is gone.
             overrides: process.engine.replicator.overrides(),
         };
         process.cut_off = true;
@@ -165,8 +166,8 @@ impl World {
         self.close_links(node);
     }
 
-    /// The server of a node whose disk has failed has its last view: an operator restarts it, or connects
-    /// it again.
+    /// The server of a node whose disk has failed has got its last view: an operator restarts it, or connects it
+    /// again.
     pub(crate) fn is_restarted(&mut self, node: NodeId) {
         let now = self.now_us;
         let Some(process) = &mut self.machines[node].process else {
@@ -190,13 +191,13 @@ impl World {
         self.stop(node);
     }
 
-    /// A process cannot use its log: it ends, and is started again; a log that is of no use is moved away.
+    /// Ends a process that cannot use its log, and plans its restart; an unusable log is moved away.
     pub(crate) fn start_fails(&mut self, node: NodeId, error: &StartError) {
         self.coverage.not_started += 1;
         self.tell(|| format!("n{} cannot start: {error}", node + 1));
         match error {
             StartError::Log(LogError::Io { .. }) => {}
-            // The advice is to move grastate.dat away.
+            // The log advises to move grastate.dat away.
             StartError::DiesApplying { .. } => self.machines[node].saved = SavedState::default(),
             StartError::Log(_) | StartError::NoMoreOverrides => {
                 self.follows_advice(node);

@@ -1,4 +1,4 @@
-//! Faults begin and end.
+//! Begins and ends faults.
 
 use trireme_group::{Ballot, Event, ReplicaId, Standing, Uuid};
 use trireme_log::MemoryDisk;
@@ -12,7 +12,7 @@ use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Datadir;
 
 impl World {
-    /// A fault of the plan begins, if it can.
+    /// Begins a fault of the plan, if it is possible now.
     pub(crate) fn fault(&mut self, index: usize) {
         let fault = self.plan.faults[index].1.clone();
         if !self.begin(index, &fault) {
@@ -28,8 +28,8 @@ impl World {
         self.strike(&fault);
     }
 
-    /// The group's cores have no way back from some faults yet: a process has forgotten its log when it
-    /// starts again.
+    /// True if the fault may begin: the group can recover from it although a process may lose its log when it starts
+    /// again.
     fn begin(&self, index: usize, fault: &Fault) -> bool {
         let runs = |node: NodeId| self.machines[node].process.is_some();
         match *fault {
@@ -66,15 +66,15 @@ impl World {
         }
     }
 
-    /// A sane operator makes a node primary that has a database and knows of all earlier overrides,
-    /// and only if none is primary: two forks refuse each other for good (rule 11).
+    /// True if a sensible operator would make this node primary: it has a database, knows all earlier forced views,
+    /// and no node is primary. Two branches refuse each other for good (rule 11).
     fn operator_would(&self, node: NodeId) -> bool {
         let process = self.machines[node].process.as_deref();
         self.may_override(node) && process.is_some_and(|process| process.voter)
     }
 
-    /// An operator may do it by mistake while others are primary. Two overrides that do not know each other refuse each
-    /// other for good: those are left to `overrides_meet`.
+    /// True if an operator might do so by mistake while others are primary. Two forced views that do not know each
+    /// other refuse each other for good: `overrides_meet` tests that case.
     fn operator_might(&self, node: NodeId) -> bool {
         let mut machines = self.machines.iter();
         let ignores = machines.any(|machine| machine.ignores);
@@ -82,7 +82,7 @@ impl World {
         !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
     }
 
-    /// Nobody is primary, and the node may be made so; it need not be a voter.
+    /// True if no node is primary and this one may be made so; it need not be a voter.
     fn may_override(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
         let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
@@ -93,14 +93,14 @@ impl World {
         self.knows_overrides(node) && !anywhere && !ignores
     }
 
-    /// It has a database, and knows all earlier overrides.
+    /// True if the node has a database and knows all earlier forced views.
     fn knows_overrides(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
         let nodes = || 0..self.machines.len();
         let knows = |node: NodeId, id: &Uuid| {
             process(node).is_some_and(|process| process.engine.replicator.overrides().contains(id))
         };
-        // One that was asked for may still come to pass, as long as its process lives.
+        // A requested override may still happen while its process lives.
         let lives = |(on, start, id): &(NodeId, u64, Uuid)| {
             process(*on).is_some_and(|process| process.start == *start)
                 || nodes().any(|node| knows(node, id))
@@ -112,15 +112,15 @@ impl World {
         has_database && knows_all
     }
 
-    /// More have forgotten, or are lost for good, than the group can lose (rule 4): processes that ended by themselves, or
-    /// a disk while a view was being proposed in which it counts. The operator does what the log says.
+    /// Acts as an operator who follows the logs' advice. More replicas are amnesiac, or lost for good, than the group
+    /// can bear (rule 4): processes ended by themselves, or a disk was lost while its node was in a pending view.
     pub(crate) fn operator_helps(&mut self) {
         for node in 0..self.machines.len() {
             let process = self.machines[node].process.as_deref();
             let waits = process.is_some_and(|process| {
                 process.progress.excluded && process.standing == Standing::NonPrimary
             });
-            // It goes on with what it has, or else, if it has nothing, the others do.
+            // It goes on with its own state; if it has none, the others go on.
             let given_up = self.all_give_way() && !self.operator_would(node);
             if waits && (given_up || self.is_served_without(node)) {
                 self.tell(|| format!("OPERATOR lets n{} join the others", node + 1));
@@ -138,7 +138,8 @@ impl World {
             process.progress.advised.filter(|_| waits)?.checked_sub(1)
         };
         let advised = self.machines.iter().filter_map(advised);
-        // Alone in its view, and back, it has no vote, and says that it is the one all the same (seed 16095675).
+        // A node that comes back, and was alone in its view, has no vote; its log names it all the same (seed
+        // 16095675).
         let takes = |node: &NodeId| {
             let process = self.machines[*node].process.as_deref();
             let is_one = |p: &Process| p.voter || p.progress.advised == Some(node + 1);
@@ -150,14 +151,14 @@ impl World {
         }
     }
 
-    /// Nobody is primary: all give way to an override whose own majority has gone.
+    /// True if no node is primary, and all yield to a forced view whose own majority is gone.
     fn all_give_way(&self) -> bool {
         let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
         let excluded = processes.clone().any(|process| process.progress.excluded);
         excluded && processes.all(|process| process.standing == Standing::NonPrimary)
     }
 
-    /// Some other node is primary, in this node's history, and sees this one go.
+    /// True if another node is primary in this node's history, and all such nodes will notice the end of this one.
     fn is_served_without(&self, node: NodeId) -> bool {
         let history = |machine: &Machine| machine.process.as_ref().map(|p| p.progress.history);
         let serves = |(other, machine): &(NodeId, &Machine)| {
@@ -166,8 +167,8 @@ impl World {
                 && process.is_some_and(|p| p.standing == Standing::Primary)
                 && history(machine) == history(&self.machines[node])
         };
-        // Who is cut off from it counts on it for a while: a view that is proposed with it meanwhile can never be
-        // committed, nor replaced.
+        // A primary that is cut off from this node still counts on it for a while. A view proposed meanwhile with
+        // this node could never be committed, nor replaced.
         let sees = |(other, _): (NodeId, &Machine)| {
             !self.network.is_cut(node, other) && !self.network.is_cut(other, node)
         };
@@ -175,7 +176,7 @@ impl World {
         serving.peek().is_some() && serving.all(sees)
     }
 
-    /// What it does at once.
+    /// Carries out the immediate effect of a fault.
     pub(crate) fn strike(&mut self, fault: &Fault) {
         let now = self.now_us;
         match *fault {
@@ -275,7 +276,7 @@ impl World {
         }
     }
 
-    /// These die at once. If an operator has to help, that is at the end of this time.
+    /// Kills these nodes at once. If an operator has to help, the help comes at the end of `for_us`.
     fn darken(&mut self, nodes: Vec<NodeId>, power_loss: bool, for_us: TimeUs) {
         let now = self.now_us;
         self.dark = true;
@@ -285,12 +286,12 @@ impl World {
         }
         let clear = (0..self.machines.len()).any(|node| self.is_clear(node));
         if clear && self.others_weigh(NodeId::MAX, |weight, total| weight * 2 > total) {
-            // They are started again as they are, and find each other.
+            // They are started again with their ordinary configuration and find each other.
             self.dark = false;
             self.coverage.by_itself += 1;
             return;
         }
-        // The operator waits in half of the cases: all who had a vote come back, and go on with the best that they have.
+        // In half of the cases the operator waits: all voters come back and go on with the best log.
         if clear && self.plan.recovers && for_us / 1_000 % 2 == 0 {
             self.dark = false;
             return;
@@ -299,7 +300,7 @@ impl World {
         self.queue.push(at, Happening::Bootstrap);
     }
 
-    /// A fault of the plan ends.
+    /// Ends a fault of the plan.
     pub(crate) fn fault_ends(&mut self, index: usize) {
         let fault = self.plan.faults[index].1.clone();
         self.tell(|| format!("ENDS {fault}"));
@@ -345,7 +346,7 @@ impl World {
         }
     }
 
-    /// `pc.ignore_sb`, `pc.ignore_quorum`.
+    /// Sets `pc.ignore_sb` and `pc.ignore_quorum`.
     fn ignore(&mut self, node: NodeId, split_brain: bool, quorum: bool) {
         let machine = &mut self.machines[node];
         machine.ignores = split_brain || quorum;
@@ -363,7 +364,7 @@ impl World {
         }
     }
 
-    /// The process is killed, its data directory emptied, and another one starts.
+    /// Kills the process, empties its data directory, and starts another process.
     pub(crate) fn start_empty(&mut self, node: NodeId) {
         self.machines[node].back_us = self.now_us;
         self.crash(node, false);
@@ -379,7 +380,7 @@ impl World {
         machine.datadir = Some(Datadir::new());
     }
 
-    /// The node has founded a history of its own by mistake.
+    /// True if the node has founded its own history by mistake.
     pub(crate) fn is_astray(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
         machine.astray && machine.process.is_some()
@@ -403,7 +404,7 @@ impl World {
         self.input(node, start, Input::Group(Box::new(event)));
     }
 
-    /// A state transfer has begun, and its donor or its joiner is to die before it ends.
+    /// Plans the death of the donor or the joiner of a state transfer that has begun, before its end.
     pub(crate) fn crash_in_transfer(
         &mut self,
         index: usize,
@@ -431,7 +432,7 @@ impl World {
         self.queue.push(at, Happening::Fault(index));
     }
 
-    /// After a blackout, the operator bootstraps the node whose database is furthest.
+    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database.
     pub(crate) fn bootstrap(&mut self) {
         let furthest = |node: &NodeId| {
             let machine = &self.machines[*node];
@@ -444,8 +445,8 @@ impl World {
         self.dark = false;
         if let Some(node) = best {
             if furthest(&node) < (true, 0) {
-                // No database is of use: a new cluster, in which the old logs mean nothing, an
-                // arbitrator's neither.
+                // No database can be used: a new cluster begins, and all old logs are moved away, also those of
+                // arbitrators.
                 for other in 0..self.machines.len() {
                     self.machines[other].back_us = self.now_us;
                     self.crash(other, false);

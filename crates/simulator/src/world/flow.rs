@@ -1,16 +1,16 @@
-//! Whether anybody waits for one slow member (rule 15).
+//! Checks how long clients wait for one slow member (rule 15).
 
 use trireme_replicator::{LocalState, Status};
 
 use super::World;
 use crate::seen::{NodeId, Seen};
 
-/// One slow member may hold up the others' clients for so long at a stretch, slow disks and processors and
-/// far members included.
+/// Maximum time without a break for which one slow member may make the others' clients wait. It includes slow disks
+/// and processors and far members.
 const HELD_UP_MS: u64 = 1_500;
 
 impl World {
-    /// Nobody waits for one slow member for long, as long as the order decides quickly.
+    /// Checks that no clients wait long for one slow member while the order decides quickly.
     pub(super) fn look_at_flow(&mut self, node: NodeId, status: &Status) {
         let waits = status.flow_control_active && status.local_send_queue.now > 0;
         let is_held_up = waits && self.one_holds_up(node);
@@ -34,7 +34,7 @@ impl World {
         self.watch.see(now_us, node, what);
     }
 
-    /// One other member alone asks the writers to stop, though the group could do without it.
+    /// True if exactly one other member asks the writers to stop, and the group could do without it.
     fn one_holds_up(&self, node: NodeId) -> bool {
         let nodes = self.machines.iter().enumerate();
         let statuses: Vec<_> = nodes
@@ -47,7 +47,7 @@ impl World {
         stoppers.len() == 1 && stoppers[0] != node && in_step > 2 && self.is_tidy()
     }
 
-    /// Everybody is a member with a vote and hears everybody: what is submitted is ordered soon.
+    /// True if all nodes are members with a vote and hear each other: then submissions are ordered soon.
     fn is_tidy(&self) -> bool {
         let nodes = || 0..self.machines.len();
         let cut = |(a, b)| a != b && self.network.is_cut(a, b);

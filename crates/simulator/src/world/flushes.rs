@@ -1,5 +1,5 @@
-//! Who flushes the log, as `libtrireme.so` divides it up: a thread of its own, beside everything else; where small flushes are
-//! quick, the reactor does those itself that it brings about (`provider/src/flusher.rs`, `reactor.rs`).
+//! Flushes of the log, divided as in `libtrireme.so`. A thread of its own does them, beside everything else. If small
+//! flushes are quick, the reactor does its own small flushes itself (`provider/src/flusher.rs`, `reactor.rs`).
 
 use trireme_log::{Durability, FlushJob};
 
@@ -7,13 +7,13 @@ use super::{Happening, World};
 use crate::machine::{Input, Job, Progress};
 use crate::seen::{NodeId, TimeUs};
 
-/// A disk is quick if no flush takes longer.
+/// A disk is quick if no flush takes longer than this.
 const QUICK_US: TimeUs = 300;
-/// Larger flushes are not the reactor's.
+/// The reactor does no flush larger than this.
 const SMALL_BYTES: u64 = 64 << 10;
 
 impl World {
-    /// What was done took the node some time.
+    /// Makes the node busy for the time of its last work.
     pub(crate) fn charge(&mut self, node: NodeId) {
         let plan = &self.plan.nodes[node];
         let flushes_itself = self.plan.durability == Durability::Disk && plan.arbitrator;
@@ -37,8 +37,8 @@ impl World {
         (progress.acted, progress.appended, progress.waited) = (false, false, false);
     }
 
-    /// The reactor has a flush put off, and has had the node again: that flush is to cover what was appended meanwhile.
-    /// True if there was one.
+    /// Renews a flush that the reactor has put off: the reactor has had the node again, and the flush must cover the
+    /// new entries. True if there was one.
     pub(crate) fn renew_own_flush(&mut self, node: NodeId) -> bool {
         let Some(process) = &mut self.machines[node].process else {
             return false;
@@ -48,14 +48,14 @@ impl World {
         let Some(job) = put_off else {
             return false;
         };
-        // If another is due, the log has begun anew since.
+        // If another flush is due, the log has begun anew since.
         if progress.flushes.is_empty() {
             progress.flushes.extend(process.engine.renew_flush(job));
         }
         true
     }
 
-    /// A flush takes its time, and so does writing a large payload; the process goes on.
+    /// Plans the end of flushes and of writes of bulk payloads; the process goes on meanwhile.
     pub(crate) fn plan_disk_work(&mut self, node: NodeId) {
         let now = self.now_us;
         let plan = &self.plan.nodes[node];
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// The reactor does the flush that it has put off: nobody else has the node meanwhile.
+    /// Does the flush that the reactor has put off; no other thread has the node meanwhile.
     pub(crate) fn flush_in_reactor(&mut self, node: NodeId) {
         let now_ms = self.now_ms(node);
         let Some(process) = &mut self.machines[node].process else {

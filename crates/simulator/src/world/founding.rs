@@ -1,4 +1,4 @@
-//! A cluster that is founded without choosing a node.
+//! A cluster that is founded without a chosen node.
 
 use trireme_group::{Event, Group};
 use trireme_log::Durability;
@@ -12,12 +12,12 @@ impl World {
         Some(&self.machines[node].process.as_ref()?.engine.link()?.group)
     }
 
-    /// The node has no history, and waits for a cluster to be founded.
+    /// True if the node has no history and waits for a founding.
     fn is_blank(&self, node: NodeId) -> bool {
         self.group_of(node).is_some_and(Group::is_blank)
     }
 
-    /// The mesh says who is at the addresses that the node was given.
+    /// Gives the group the processes at the addresses of the node's list, as the mesh does.
     pub(crate) fn tell_listed(&mut self, node: NodeId) {
         if !self.is_blank(node) {
             return;
@@ -36,7 +36,7 @@ impl World {
         self.group(node, Event::Listed { members, missing });
     }
 
-    /// Who waits for a founding, or is in one, has little to lose: it comes back with what it had.
+    /// True if the node may fail during a founding: it comes back with all that it had.
     pub(crate) fn may_go_while_founding(&self, fault: &Fault, node: NodeId) -> bool {
         if self.plan.founding.is_none() || self.formed {
             return false;
@@ -51,7 +51,7 @@ impl World {
         keeps || self.is_blank(node)
     }
 
-    /// The operator has seen to it that all configurations are the same.
+    /// Makes all configurations equal, as the operator does: restarts the nodes with another list.
     pub(crate) fn agree_on_the_list(&mut self) {
         let Some(founding) = self.plan.founding.clone() else {
             return;

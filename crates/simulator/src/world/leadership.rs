@@ -1,14 +1,14 @@
-//! Where leadership is, and whether it sits well there.
+//! Checks the place of leadership.
 
 use super::World;
 use crate::plan::BadSeat;
 use crate::seen::NodeId;
 
-/// What comes in takes a node up to this long if it has a tenth of a processor.
+/// Maximum time for an input of a node that has a tenth of a processor.
 const SLOW_WORK_US: u64 = 60_000;
 
 impl World {
-    /// How often leadership was handed over by those who run.
+    /// Number of transfers of leadership by the running processes.
     pub fn leaderships_handed(&self) -> u64 {
         let groups = self.machines.iter().filter_map(|machine| {
             let link = machine.process.as_ref()?.engine.link()?;
@@ -17,7 +17,7 @@ impl World {
         groups.sum()
     }
 
-    /// Err: leadership is where it must not be in the end, or nowhere.
+    /// Err: there is no leader, or the leader is the node that must not lead in the end.
     pub fn leader_sits_well(&self) -> Result<(), String> {
         match (self.leadership(), self.plan.bad_seat) {
             (None, _) => Err(": nobody has it".to_owned()),
@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// Who has leadership.
+    /// The leader; of several, the one of the highest term.
     fn leadership(&self) -> Option<NodeId> {
         let machines = self.machines.iter().enumerate();
         let holders = machines.filter_map(|(node, machine)| {
@@ -38,8 +38,8 @@ impl World {
         holders.max().map(|(_, node)| node)
     }
 
-    /// If the plan wants it, whoever has leadership gets too little of its processor: which node, and how
-    /// fast it was before.
+    /// If the plan says so, gives the leader too little of its processor. Returns the node and its former time for an
+    /// input.
     pub fn slow_leadership(&mut self) -> Option<(NodeId, u64)> {
         let node = self.leadership()?;
         let (_, why) = self.plan.bad_seat?;

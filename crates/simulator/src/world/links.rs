@@ -1,4 +1,4 @@
-//! Connections come up, break, and heal; state transfers travel beside them.
+//! Makes, breaks and heals connections; carries state transfers.
 
 use trireme_group::Event;
 
@@ -9,7 +9,7 @@ use crate::seen::NodeId;
 use crate::server::{Cargo, Transfer};
 
 impl World {
-    /// The two try to connect, and will try again until they are.
+    /// Lets two nodes try to connect, again and again.
     pub(crate) fn connect(&mut self, a: NodeId, b: NodeId) {
         let again = self.now_us + self.random.within(20_000..=200_000);
         self.queue.push(again, Happening::Connect(a, b));
@@ -33,22 +33,22 @@ impl World {
                 self.queue.push(a_up, up(a, a_start, Input::LinkUp(b, id)));
                 self.queue.push(b_up, up(b, b_start, Input::LinkUp(a, id)));
             }
-            // Connection refused: nobody listens there.
+            // Connection refused: no process listens there.
             (Some((start, _)), None) => self.refused(a, start, b),
             (None, Some((start, _))) => self.refused(b, start, a),
             _ => {}
         }
     }
 
-    /// The process of a node, and if it is paused.
+    /// The process of a node; true if it is paused.
     fn listening(&self, node: NodeId) -> Option<(u64, bool)> {
         let process = self.machines[node].process.as_ref()?;
         process.engine.link()?;
         Some((process.start, process.free_us > self.now_us + 20_000))
     }
 
-    /// The handshake turns away whoever is known to be of another history (rule 11). Who is astray was
-    /// not known when they met: the group has to see to it. It meets nobody without a history.
+    /// The handshake rejects a process of another history (rule 11). An astray node was not known as such when the
+    /// two met, so the group must reject it. Such a node meets no node without a history.
     fn turned_away(&mut self, a: NodeId, b: NodeId) -> bool {
         let strangers = self.are_strangers(a, b);
         self.coverage.strangers += u64::from(strangers);
@@ -94,7 +94,7 @@ impl World {
         self.tell_listed(node);
     }
 
-    /// What was meant for a process that is gone.
+    /// Handles an input for a process that is gone.
     pub(crate) fn missed(&mut self, node: NodeId, input: Input) {
         if let Input::LinkUp(other, id) | Input::LinkDown(other, id) = input {
             self.network.set_down(node, other, id);
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// The process of a node notices, then, that its connection is broken.
+    /// Lets the process of a node notice at this time that its connection is broken.
     fn notice(&mut self, node: NodeId, other: NodeId, id: ConnectionId, at: u64) {
         match self.listening(node) {
             Some((start, _)) => {
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// A process is gone; its kernel closes its connections.
+    /// Closes the connections of a process that is gone, as its kernel does.
     pub(crate) fn close_links(&mut self, node: NodeId) {
         for other in 0..self.machines.len() {
             if other == node {
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// A cut ends.
+    /// Ends a cut.
     pub(crate) fn heal(&mut self, from: NodeId, to: NodeId) {
         for (at, parcel) in self.network.heal(self.now_us, from, to) {
             let start = self.machines[to].starts();
@@ -155,7 +155,7 @@ impl World {
         self.drain(from, to);
     }
 
-    /// A queue that had overflowed is empty again: its process is told.
+    /// Tells a process that a queue which had overflowed is empty again.
     pub(crate) fn drain(&mut self, from: NodeId, to: NodeId) {
         if !self.network.drained(from, to) {
             return;
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// A donor starts to send a snapshot.
+    /// Begins the state transfer of a donor.
     pub(crate) fn begin_transfer(&mut self, donor: NodeId, transfer: Transfer) {
         let (joiner, is_bypass) = (transfer.to, matches!(transfer.cargo, Cargo::Position));
         match is_bypass {
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// It has arrived, if both ends still live and nothing cuts them off from one another.
+    /// Ends a state transfer. It succeeds if both ends still live and no cut is between them.
     pub(crate) fn transfer_ends(&mut self, donor: NodeId, start: u64, transfer: Transfer) {
         let Transfer {
             to,

@@ -1,5 +1,5 @@
-//! A member that lies: fields of what it sends are changed, for each recipient in another way, and the recipient believes
-//! them. The nodes, the liar's own too, are the real ones, and none of them may panic.
+//! A member that lies. Fields of its messages are changed, differently for each recipient, and the recipient believes
+//! them. All nodes are the real ones, also the liar's own. No node may panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -13,15 +13,15 @@ use super::{Happening, World};
 use crate::run::last_panic;
 use crate::seen::NodeId;
 
-/// So many of the liar's messages to replicators are lies at least: most schedules have but a few.
+/// Minimum percentage of lies among the liar's messages to replicators: most schedules have only a few such messages.
 const SELDOM_PERCENT: u64 = 30;
-/// They decide of one lie.
+/// Number of random bytes that decide one lie.
 const DICE_BYTES: usize = 256;
-/// Where the simulated server is: what it asserts of a provider that was lied to is the liar's work.
+/// The path of the simulated server. An assertion there that fails after a lie is the liar's work.
 const SERVER: &str = "crates/simulator/src/server/";
 
 impl World {
-    /// What the node sends instead of a frame, if it is the liar, and lies now.
+    /// The frame that the node really sends: a lie, if the node is the liar and lies now.
     pub(crate) fn lie(&mut self, node: NodeId, to: NodeId, frame: Bytes) -> Bytes {
         let Some(liar) = self.plan.liar.filter(|liar| liar.node == node) else {
             return frame;
@@ -51,7 +51,7 @@ impl World {
         Some(&process.engine)
     }
 
-    /// A frame of another node cannot be read: the connection ends, as in a provider.
+    /// Ends a connection over which an unreadable frame came, as a provider does.
     pub(crate) fn drop_peer(&mut self, node: NodeId, from: NodeId, why: &str) {
         let lies = self.plan.liar.is_some_and(|liar| liar.node == from);
         assert!(lies, "n{} {why}, and does not lie", from + 1);
@@ -59,7 +59,7 @@ impl World {
         self.break_link(node, from);
     }
 
-    /// A server that a lie brings to an assertion dies of it; any other panic is a node's.
+    /// Kills a server whose assertion fails because of a lie; passes on any other panic, since it is a node's own.
     pub(super) fn happens_among_liars(&mut self, happening: Happening) {
         let node = match &happening {
             Happening::To(node, ..) | Happening::React(node, _) | Happening::Tick(node, _) => *node,
@@ -77,7 +77,7 @@ impl World {
     }
 }
 
-/// None: the recipient would not believe it.
+/// A changed frame; None if the recipient would not believe the change.
 fn changed(dice: &mut Dice, me: &Engine, to: &Engine, frame: &Bytes) -> Option<Bytes> {
     let channel = *frame.first()?;
     let body = frame.slice(1..);

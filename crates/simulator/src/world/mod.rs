@@ -1,5 +1,5 @@
-//! Simulated time and everything in it. [`World::run_until`] is the loop: what is planned happens,
-//! to the world or to a process; what comes of it is planned in turn.
+//! Simulated time, and everything that happens in it. [`World::run_until`] is the loop: a planned event happens to
+//! the world or to a process, and its consequences are planned in turn.
 
 mod control;
 mod deaths;
@@ -34,32 +34,32 @@ use crate::seen::{NodeId, TimeUs};
 use crate::server::{Datadir, ThreadId, Transfer};
 use crate::watch::Watch;
 
-/// Something that is to happen.
+/// A planned event.
 #[derive(Debug)]
 pub(crate) enum Happening {
     /// A process starts on the node.
     Start(NodeId),
     /// A fault of the plan begins.
     Fault(usize),
-    /// And ends.
+    /// A fault of the plan ends.
     FaultEnds(usize),
     /// Two nodes try to connect.
     Connect(NodeId, NodeId),
-    /// A process has been at work, or paused, and looks what has happened meanwhile.
+    /// A process that was at work, or paused, looks into its inbox.
     React(NodeId, u64),
-    /// A process has a deadline.
+    /// A deadline of a process is reached.
     Tick(NodeId, u64),
-    /// Something happens to a process, and not to its successor.
+    /// An input of a process, not of its successor.
     To(NodeId, u64, Input),
     /// A process that has left connects again.
     Reconnect(NodeId, u64),
-    /// A process that was to die within what it does has done too little for that.
+    /// A process that must die in the middle of an input has done too few steps for that.
     Dies(NodeId, u64),
-    /// A leaving process has been patient enough.
+    /// The time limit of a leaving process is reached.
     LeaveEnds(NodeId, u64),
-    /// A state transfer is over.
+    /// A state transfer ends.
     TransferEnds(NodeId, u64, Box<Transfer>),
-    /// After a blackout, an operator looks at the databases and bootstraps.
+    /// After a blackout, an operator compares the databases and bootstraps.
     Bootstrap,
 }
 
@@ -74,7 +74,7 @@ impl Lane for Happening {
             | Happening::Dies(node, _)
             | Happening::LeaveEnds(node, _)
             | Happening::TransferEnds(node, ..) => *node,
-            // Whatever concerns several nodes comes first.
+            // Events of several nodes come first.
             Happening::Fault(_)
             | Happening::FaultEnds(_)
             | Happening::Connect(..)
@@ -86,17 +86,17 @@ impl Lane for Happening {
 
 /// The whole simulation of one plan.
 pub struct World {
-    /// What was decided before.
+    /// The plan, decided before the run.
     pub plan: Plan,
-    /// Now.
+    /// The present time.
     pub now_us: TimeUs,
     /// The nodes.
     pub machines: Vec<Machine>,
-    /// What has happened, as the invariants see it.
+    /// The watch, which shows all events to the invariants.
     pub watch: Watch,
-    /// Counts.
+    /// The counts of events.
     pub coverage: Coverage,
-    /// Events so far.
+    /// Number of events so far.
     pub events: u64,
     pub(crate) queue: Queue<Happening>,
     pub(crate) network: Network,
@@ -104,24 +104,24 @@ pub struct World {
     pub(crate) server_random: Random,
     pub(crate) disk_random: Random,
     pub(crate) lie_random: Random,
-    /// Clients begin new things.
+    /// True while clients begin new transactions.
     pub(crate) busy: bool,
-    /// After the last fault: nothing goes wrong any more.
+    /// True after the last fault.
     pub(crate) calm: bool,
-    /// Everybody was synced at once before.
+    /// True once all nodes have been synced at the same time.
     pub(crate) formed: bool,
-    /// Operators are at work after a blackout: nothing starts by itself.
+    /// True while operators work after a blackout: nothing starts by itself.
     pub(crate) dark: bool,
-    /// Overrides that were asked for: of which process, and their ids.
+    /// The requested overrides: node and process, and their ids.
     pub(crate) overrides: Vec<(NodeId, u64, Uuid)>,
-    /// A fault waits for the next state transfer.
+    /// A fault that waits for the next state transfer.
     pub(crate) transfer_fault: Option<usize>,
-    /// Every configuration delivered so far, by position: which a crash must not leave without a
+    /// Every configuration delivered so far, by position. A crash must not leave any that is in force without a
     /// majority.
     pub(crate) delivered: Vec<(Position, Configuration)>,
-    /// Overrides that were delivered anywhere: who does not know them is on a branch that was left.
+    /// The forced views that were delivered anywhere. A node that does not know them is on an abandoned branch.
     pub(crate) in_effect: Vec<Uuid>,
-    // Room that is used again and again.
+    // Buffers, kept for their capacity.
     pub(crate) outbox: Vec<(Incarnation, Bytes)>,
     pub(crate) runnable: Vec<ThreadId>,
     pub(crate) transfers: Vec<Transfer>,
@@ -129,7 +129,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world in which nothing has happened yet.
+    /// A world at its beginning.
     pub fn new(plan: Plan, watch: Watch) -> World {
         let mut random = Random::new(plan.seed, 3);
         let machines = plan
@@ -206,13 +206,13 @@ impl World {
         world
     }
 
-    /// Runs until then, or until something is violated.
+    /// Runs until this time, or until an invariant is violated.
     pub fn run_until(&mut self, until_us: TimeUs) {
         while self.watch.violation.is_none() && self.advance(until_us) {}
         self.now_us = until_us;
     }
 
-    /// The next thing happens, if one does until then.
+    /// Lets the next event happen, if one is due by then.
     pub(crate) fn advance(&mut self, until_us: TimeUs) -> bool {
         let Some((at, happening)) = self.queue.pop(until_us) else {
             return false;
@@ -245,12 +245,12 @@ impl World {
         }
     }
 
-    /// Those with a database.
+    /// The nodes with a database.
     pub fn data_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0..self.machines.len()).filter(|node| !self.plan.nodes[*node].arbitrator)
     }
 
-    /// A line of the story, if anybody listens.
+    /// Prints a line of the story, if there is one.
     pub(crate) fn tell(&mut self, line: impl FnOnce() -> String) {
         self.watch.tell(self.now_us, line);
     }

@@ -1,4 +1,4 @@
-//! What a node's engine asks of its surroundings.
+//! Carries out the host effects of a node's engine.
 
 use bytes::Bytes;
 use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob, Storage};
@@ -18,7 +18,7 @@ use crate::server::Server;
 use crate::sketch::{self, Sketch};
 use crate::watch::Watch;
 
-/// The parts of the world and of a node that its engine's requests concern.
+/// The parts of the world and of a node that the engine's host effects need.
 pub struct Outlet<'a> {
     pub now_us: TimeUs,
     pub node: NodeId,
@@ -27,15 +27,15 @@ pub struct Outlet<'a> {
     pub promised: &'a mut Ballot,
     pub last_log: &'a mut Uuid,
     pub saved: &'a mut SavedState,
-    /// The file of promises cannot be written.
+    /// Writing the file of promises fails.
     pub votes_fail: bool,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub doom: &'a Doom,
     pub disk: &'a MemoryDisk,
     pub configurations: &'a mut Vec<(Position, Configuration)>,
-    /// Position of the control state that was shown last.
+    /// Position of the control state at the last report to the invariants.
     pub control_shown: &'a mut Position,
-    /// Configurations delivered, for the world.
+    /// The delivered configurations, for the world.
     pub views: &'a mut Vec<(Position, Configuration)>,
     pub watch: &'a mut Watch,
 }
@@ -45,7 +45,7 @@ impl Outlet<'_> {
         self.watch.see(self.now_us, self.node, what);
     }
 
-    /// Something leaves the node.
+    /// Adds an output of the node to the digest.
     fn leaves(&mut self, channel: digest::Channel, what: impl FnOnce() -> Sketch) {
         self.watch.leaves(self.now_us, self.node, channel, what);
     }
@@ -61,7 +61,7 @@ impl Outlet<'_> {
     }
 }
 
-/// Groups' messages by what they say; one between replicators counts as a payload.
+/// A sketch of a frame: group messages by their content, messages between replicators as payloads.
 fn sketch_frame(channel: Channel, bytes: &Bytes) -> Sketch {
     match channel {
         Channel::Replicator => Sketch::of(100).and(bytes),
@@ -140,7 +140,7 @@ impl Outside for Outlet<'_> {
 
     fn fail(&mut self, text: &str) {
         self.progress.failed = Some(text.to_owned());
-        // Nothing of this may leave the process.
+        // No output of this step may leave the process.
         self.outbox.clear();
         self.progress.acknowledged = None;
     }
@@ -157,7 +157,7 @@ impl Outside for Outlet<'_> {
             HostAction::Answer { ticket, answer } => self.server.answered(ticket, answer),
             HostAction::WakeAppliers { n } => self.server.wake_appliers(n),
             HostAction::Log { level, text } => {
-                // There is no other sign of it.
+                // The log line is the only sign of these events.
                 self.progress.ists += u64::from(text.starts_with("Receiving IST"));
                 self.progress.forks += u64::from(text.contains("have gone on without each other"));
                 let node = self.node;
@@ -197,7 +197,7 @@ impl Outside for Outlet<'_> {
     }
 
     fn acknowledged(&mut self, ballot: Ballot, position: Position) {
-        // It has not left the process yet.
+        // The acknowledgement has not left the process yet.
         let said = &mut self.progress.acknowledged;
         *said = (*said).max(Some((ballot, position)));
     }
@@ -257,7 +257,7 @@ impl Outside for Outlet<'_> {
     }
 
     fn delivered_from_log(&mut self, first: Position, last: Position, log: &Storage) {
-        // The disk may be failing: then the replicator hears nothing of this, but the group has delivered it.
+        // The disk may be failing: then the replicator gets none of these entries, but the group has delivered them.
         let found = (self.disk).readable(|| log.read_back(first, last, usize::MAX));
         for (position, delivery) in found.into_iter().flatten() {
             self.delivered(position, &delivery);

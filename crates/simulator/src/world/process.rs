@@ -1,5 +1,5 @@
-//! What happens to one process: one thing after the other, each carried out to its end, as the
-//! provider's lock does it. While a process is at work, or paused, what happens to it waits.
+//! The inputs of one process. It handles one after the other, each to its end, as under the provider's lock. While a
+//! process is at work, or paused, its inputs wait.
 
 use trireme_group::Event;
 
@@ -10,7 +10,7 @@ use crate::network::Sent;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::{Ctx, Next};
 
-/// Borrows the parts of a node that its engine's requests concern; evaluates to (process's engine, outlet).
+/// Borrows the parts of a node that its engine's host effects need; evaluates to (process's engine, outlet).
 macro_rules! parts {
     ($world:expr, $node:expr) => {
         parts!($world, $node, return)
@@ -52,7 +52,7 @@ macro_rules! parts {
 }
 
 impl World {
-    /// Something happens to a process, now or as soon as it is free.
+    /// Gives an input to a process, now or as soon as the process is free.
     pub(crate) fn input(&mut self, node: NodeId, start: u64, input: Input) {
         let now = self.now_us;
         let machine = &mut self.machines[node];
@@ -77,7 +77,7 @@ impl World {
         self.settle(node);
     }
 
-    /// The process is free: what has happened meanwhile is one batch, as for the reactor.
+    /// Handles the inbox of a process that is free again: all its inputs are one batch, as for the reactor.
     pub(crate) fn react(&mut self, node: NodeId, start: u64) {
         let now = self.now_us;
         let Some(process) = self.machines[node].alive(start) else {
@@ -91,20 +91,20 @@ impl World {
         let mut inbox = std::mem::take(&mut process.inbox);
         for input in inbox.drain(..) {
             if self.machines[node].process.is_none() {
-                self.missed(node, input); // it has died of the one before
+                self.missed(node, input); // the process died of the input before
                 continue;
             }
             self.take(node, input);
             self.carry_out(node);
         }
         if let Some(process) = self.machines[node].alive(start) {
-            process.inbox = inbox; // keeps its room
+            process.inbox = inbox; // kept for its capacity
         }
         self.advance_time(node);
         self.settle(node);
     }
 
-    /// A deadline is due, if it is still the one planned.
+    /// Handles a deadline, if it is still the planned one.
     pub(crate) fn tick(&mut self, node: NodeId, start: u64) {
         let now = self.now_us;
         let Some(process) = self.machines[node].running(start) else {
@@ -115,7 +115,7 @@ impl World {
         }
         process.tick_us = TimeUs::MAX;
         if process.free_us > now || process.reacting {
-            // It looks at its clock when it is done.
+            // The process looks at its clock when it is free.
             if !process.reacting {
                 process.reacting = true;
                 let at = process.free_us;
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// What the node's clock shows.
+    /// The reading of the node's clock.
     pub(crate) fn now_ms(&self, node: NodeId) -> u64 {
         self.machines[node].clock.now_ms(self.now_us)
     }
@@ -246,7 +246,7 @@ impl World {
         self.queue.push(at, happening);
     }
 
-    /// Carries out the replicator's actions: it wants that before its next event.
+    /// Carries out the replicator's actions, which must happen before its next event.
     fn carry_out(&mut self, node: NodeId) {
         let now_ms = self.now_ms(node);
         let done = {
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// Everything is carried out that follows from what was taken in; false: the process has died meanwhile.
+    /// Carries out everything that follows from the inputs. False: the process died meanwhile.
     fn pump(&mut self, node: NodeId) -> bool {
         let now_ms = self.now_ms(node);
         let done = 'done: {
@@ -273,7 +273,7 @@ impl World {
         done.is_some()
     }
 
-    /// Ends a batch: everything is carried out; then it is seen what has come of it.
+    /// Ends a batch: carries out everything, then looks at the result.
     pub(crate) fn settle(&mut self, node: NodeId) {
         if !self.pump(node) || self.renew_own_flush(node) && !self.pump(node) {
             return;
@@ -307,7 +307,7 @@ impl World {
         let mut outbox = std::mem::take(&mut self.outbox);
         for (peer, bytes) in outbox.drain(..) {
             if !doom.does_step() {
-                break; // it dies while it sends
+                break; // the process dies while it sends
             }
             let known = |machine: &Machine| machine.incarnations.last() == Some(&peer);
             let Some(to) = self.machines.iter().position(known) else {
@@ -331,7 +331,7 @@ impl World {
                 Sent::Dropped => self.coverage.dropped += 1,
             }
         }
-        self.outbox = outbox; // keeps its room
+        self.outbox = outbox; // kept for its capacity
     }
 
     fn show_acknowledgement(&mut self, node: NodeId) {
@@ -358,11 +358,10 @@ impl World {
                 self.plan_step(node, thread, from + delay);
             }
         }
-        self.runnable = runnable; // keeps its room
+        self.runnable = runnable; // kept for its capacity
     }
 
-    /// A member's vote, and who has what in its log.
-    /// The node has let the cluster go on with the best that others and it have.
+    /// Reports that the node has reformed the cluster from the best log of the heard nodes.
     fn take_reforming(&mut self, node: NodeId) {
         let Some(process) = &mut self.machines[node].process else {
             return;
@@ -387,7 +386,7 @@ impl World {
         for (position, configuration) in views.drain(..) {
             self.view_delivered(node, position, configuration);
         }
-        self.views = views; // keeps its room
+        self.views = views; // kept for its capacity
     }
 
     fn show_standing(&mut self, node: NodeId) {
@@ -422,7 +421,7 @@ impl World {
         let Some(due_ms) = process.engine.next_deadline_ms() else {
             return;
         };
-        // A deadline that has passed is for the next millisecond: time passes in between.
+        // A passed deadline is planned for the next millisecond, so that time goes on.
         let due = machine.clock.world_us(due_ms).max(now + 500);
         if due < process.tick_us {
             process.tick_us = due;

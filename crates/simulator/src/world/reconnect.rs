@@ -1,5 +1,5 @@
-//! disconnect() and connect() within one process (`SET GLOBAL wsrep_cluster_address`): the server, its
-//! database and its threads go on; the node comes back under a new name (server-contract-callbacks.md#reconnect).
+//! disconnect() and connect() within one process (`SET GLOBAL wsrep_cluster_address`). The server, its database and
+//! its threads go on; the node comes back with a new incarnation (server-contract-callbacks.md#reconnect).
 
 use std::mem::take;
 
@@ -7,7 +7,7 @@ use super::{Happening, World};
 use crate::seen::{NodeId, Seen};
 
 impl World {
-    /// The process is to leave, and to come back by itself at `back_us` of its machine.
+    /// Lets the process leave; it comes back by itself at `back_us` of its machine.
     pub(crate) fn leave_and_return(&mut self, node: NodeId) {
         let Some(process) = &mut self.machines[node].process else {
             return;
@@ -18,7 +18,7 @@ impl World {
         }
     }
 
-    /// The connection is over; the process lives.
+    /// Ends the connection; the process lives on.
     pub(crate) fn go_without(&mut self, node: NodeId) {
         self.count_process(node);
         self.leaves_log(node);
@@ -39,7 +39,7 @@ impl World {
         self.queue.push(back_us, Happening::Reconnect(node, start));
     }
 
-    /// connect() is called again.
+    /// Calls connect() again.
     pub(crate) fn reconnect(&mut self, node: NodeId, start: u64) {
         let machine = &mut self.machines[node];
         if machine.running(start).is_none() {
@@ -53,8 +53,8 @@ impl World {
         self.connect_process(node, process, false);
     }
 
-    /// The process has left and may go without a connection: nobody in it is in the middle of anything
-    /// that the provider has begun.
+    /// True once, when the process has left and may go on without a connection: none of its threads is in the middle
+    /// of a call that the provider has begun.
     pub(crate) fn has_left_to_return(&mut self, node: NodeId) -> bool {
         let process = self.machines[node].process.as_mut();
         process.is_some_and(|p| p.returns && p.server.is_done() && take(&mut p.returns))

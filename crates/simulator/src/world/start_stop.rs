@@ -1,4 +1,4 @@
-//! Processes start, leave, and die.
+//! Starts and stops processes, and kills them.
 
 use std::collections::VecDeque;
 
@@ -16,15 +16,15 @@ use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
 
-/// A leave that the cluster does not answer is given up after this time, as the provider does.
+/// Time limit of a leave that the cluster does not answer, as in the provider.
 const LEAVE_PATIENCE_US: TimeUs = 2_000_000;
-/// How long the server's threads get after that to take the final view.
+/// Further time for the server's threads to take the final view.
 const CLOSE_PATIENCE_US: TimeUs = 10_000_000;
-/// A service that has failed is started again after this time.
+/// Time until a failed service is started again.
 const RESTART_US: TimeUs = 1_000_000;
 
 impl World {
-    /// A process starts on the node's data directory, and connects.
+    /// Starts a process on the node's data directory, and connects it.
     pub(crate) fn start(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         if machine.process.is_some() || self.dark && !machine.bootstrap {
@@ -47,7 +47,7 @@ impl World {
             server.calm();
         }
         if self.machines[node].astray {
-            server.set_busy(false); // nobody is sent to it
+            server.set_busy(false); // clients are not sent to it
         }
         let process = Process {
             start,
@@ -79,14 +79,14 @@ impl World {
         self.connect_process(node, Box::new(process), bootstrap);
     }
 
-    /// connect(): a process enters its next connection.
+    /// connect(): a process begins its next connection.
     pub(crate) fn connect_process(
         &mut self,
         node: NodeId,
         mut process: Box<Process>,
         bootstrap: bool,
     ) {
-        // The last one with a database does not throw it away for want of a number.
+        // The last node with a database does not throw it away only because its position is unknown.
         let served = self.others_have_state(node);
         let incarnation = Incarnation(self.random.uuid());
         let fresh = self.random.uuid();
@@ -110,7 +110,7 @@ impl World {
         process.failed_syncs_before = machine.disk.failed_syncs();
         let database = process.server.recovered();
         let held = process.server.holds();
-        // Killed after it had left the cluster: its saved number is not to be trusted without.
+        // The process was killed after it had left the cluster: its saved seqno alone cannot be trusted.
         let passed_position =
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
         let database = passed_position.then_some(database);
@@ -141,7 +141,7 @@ impl World {
             fc_desync_after_ms: plan.fc_desync_after_ms,
             cert_max_length: plan.cert_max_length,
             ist_chunk_bytes: plan.ist_chunk_bytes,
-            // Each takes a round trip: a few for an entry are enough.
+            // Each part takes a round trip: a few parts for an entry are enough.
             ist_part_bytes: plan.part_bytes.max(100),
             large_bytes: plan.large_bytes,
             queue_bytes: plan.queue_bytes,
@@ -197,7 +197,7 @@ impl World {
             },
             disk: Box::new(open),
             mark,
-            // As `libtrireme.so` does it; an arbitrator is one thread.
+            // As in `libtrireme.so`; an arbitrator has only one thread.
             flushes_apart: !plan.nodes[node].arbitrator,
             local,
             bootstrap: bootstrap.then_some(fresh),
@@ -251,7 +251,7 @@ impl World {
                 node + 1
             )
         });
-        // A founder's database is at 0 before it keeps any position.
+        // A founder's database is at 0 before it has stored any position.
         let local = (self.machines[node].process.as_ref()).map(|p| p.engine.replicator.local());
         let founded = local.filter(|at| held == Gtid::UNDEFINED && at.is_known() && at.seqno == 0);
         let Gtid { uuid, seqno } = founded.unwrap_or(held);
@@ -261,7 +261,7 @@ impl World {
         self.see_resumed(node);
         self.show_taken_up(node);
         if bootstrap && resumed {
-            // Going on with the old log alone overrules the others.
+            // A node that continues the old log alone overrides the others.
             self.overrides.push((node, start, fresh));
             let override_id = fresh;
             self.watch.see(now, node, Seen::Overridden { override_id });
@@ -292,7 +292,7 @@ impl World {
         self.watch.see(self.now_us, node, Seen::Resumed { end });
     }
 
-    /// What the log of an earlier process holds, for the invariants.
+    /// Shows the contents of an earlier process's log to the invariants.
     fn see_log(&mut self, node: NodeId) {
         let Some(process) = self.machines[node].process.as_deref_mut() else {
             return;
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// disconnect(): the process asks to be let go, and is patient for a while.
+    /// disconnect(): the process asks to leave, and waits for a limited time.
     pub(crate) fn leave(&mut self, node: NodeId) {
         let now = self.now_us;
         let Some(process) = &mut self.machines[node].process else {
@@ -335,7 +335,7 @@ impl World {
         self.queue.push(at, Happening::LeaveEnds(node, start));
     }
 
-    /// The cluster has not let go in time: the process goes without its word.
+    /// Ends a leave that the cluster has not confirmed in time: the process disconnects without confirmation.
     pub(crate) fn leave_ends(&mut self, node: NodeId, start: u64) {
         let (now, now_ms) = (self.now_us, self.now_ms(node));
         let Some(process) = self.machines[node].running(start) else {
@@ -357,7 +357,7 @@ impl World {
         self.queue.push(at, Happening::LeaveEnds(node, start));
     }
 
-    /// Sees whether the process ends now.
+    /// Ends the process if its time has come.
     pub(crate) fn meet_fate(&mut self, node: NodeId) {
         let now = self.now_us;
         let disk = &self.machines[node].disk;
@@ -373,8 +373,8 @@ impl World {
         let progress = &mut process.progress;
         if let Some(text) = progress.fatal.take() {
             self.coverage.fatals += 1;
-            // A failed flush may have cost what was written, whether the process has heard of the failure or not; a disk that
-            // fails to read explains it, too.
+            // A failed flush may have lost written entries, whether or not the process has heard of the failure; a
+            // disk that fails to read explains the error, too.
             let is_explained = failed_syncs > process.failed_syncs_before || reads_fail;
             if text.contains("cannot be read back") && !process.cut_off && !is_explained {
                 let (name, value, limit) = ("write-sets that cannot be read back", 1, 0);
@@ -405,15 +405,15 @@ impl World {
             return self.is_restarted(node);
         }
         if process.leaving_us.is_none() {
-            // It left by itself: the server shuts down, as after an inconsistency.
+            // The node left by itself: the server shuts down, as after an inconsistency.
             self.coverage.expelled += 1;
             self.machines[node].back_us = now + RESTART_US;
         }
         self.stop(node);
     }
 
-    /// The operator reads why the node is refused, and moves its log and grastate.dat away: it joins with
-    /// a database from elsewhere.
+    /// Acts as an operator who reads why the node is refused: moves its log and grastate.dat away, so that it joins
+    /// with another node's database.
     pub(crate) fn follows_advice(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.saved = SavedState::default();
@@ -423,7 +423,7 @@ impl World {
         }
     }
 
-    /// The process ends by itself.
+    /// Ends a process that stops by itself.
     pub(crate) fn stop(&mut self, node: NodeId) {
         self.count_process(node);
         self.leaves_log(node);
@@ -436,8 +436,7 @@ impl World {
         self.gone(node, datadir, true);
     }
 
-    /// The process dies, with what it had not written; with `power_loss`, with what it had not
-    /// flushed.
+    /// Kills the process: its unwritten data is lost; with `power_loss`, also its unflushed data.
     pub(crate) fn crash(&mut self, node: NodeId, power_loss: bool) {
         self.count_process(node);
         self.leaves_log(node);
@@ -461,7 +460,7 @@ impl World {
         self.gone(node, datadir, false);
     }
 
-    /// Notes what is known of the log of a process that is about to end.
+    /// Notes the state of the log of a process that is about to end.
     pub(crate) fn leaves_log(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         let Some(process) = &machine.process else {
@@ -476,7 +475,7 @@ impl World {
         }
     }
 
-    /// What is left of a process.
+    /// Handles the end of a process.
     fn gone(&mut self, node: NodeId, datadir: crate::server::Datadir, clean: bool) {
         let how = if clean { "has stopped" } else { "is dead" };
         self.tell(|| {

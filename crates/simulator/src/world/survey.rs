@@ -1,4 +1,4 @@
-//! Looks over the whole world: what must not happen, and whether all is well.
+//! Looks over the whole world: limits that must hold, and signs that all is well.
 
 use trireme_group::{Configuration, PAYLOAD_MAX, Position, Standing, Uuid};
 use trireme_log::Durability;
@@ -8,13 +8,13 @@ use super::World;
 use crate::machine::Process;
 use crate::seen::{NodeId, Seen, TimeUs};
 
-/// A client was acknowledged not longer ago than this: there is load.
+/// If the last acknowledgement is not older than this, there is load.
 const LOAD_US: TimeUs = 500_000;
 
-/// No write-set of the simulated servers is larger.
+/// Maximum size of a write-set of the simulated servers.
 const MAX_PAYLOAD: usize = 2_000;
 
-/// These overrides are in the past of the branch that the process is on.
+/// True if these forced views are in the past of the process's branch.
 fn is_past(overrides: &[Uuid], process: &Process) -> bool {
     let known = (process.engine.link()).map(|link| &link.group.checkpoint().overrides);
     known.is_some_and(|known| knows_all(known, overrides))
@@ -25,7 +25,7 @@ fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
 }
 
 impl World {
-    /// A configuration was delivered on a node.
+    /// Handles a configuration that was delivered on a node.
     pub(crate) fn view_delivered(
         &mut self,
         node: NodeId,
@@ -46,7 +46,7 @@ impl World {
             .override_id
             .filter(|id| !self.in_effect.contains(id))
         {
-            // The branch that is left does not count any more, nor who is still on it.
+            // The configurations of the abandoned branch, and the nodes on it, no longer count.
             self.in_effect.push(id);
             self.delivered.retain(|(at, _)| *at < position);
         } else if !is_here {
@@ -64,14 +64,13 @@ impl World {
         }
     }
 
-    /// The group can lose this node's process for good and still go on, as long as a restarted
-    /// process has forgotten its log: enough votes are left, in every configuration that may be in
-    /// force, with members who have forgotten nothing.
+    /// True if the group can lose this node's process, with its log, and still go on: in every configuration that may
+    /// be in force, the intact members have enough votes.
     pub(crate) fn survivable(&self, node: NodeId) -> bool {
         self.others_weigh(node, |weight, total| weight * 2 >= total)
     }
 
-    /// The same, if the node's disk is lost: it comes back as another replica.
+    /// The same if the node's disk is lost: the node comes back as another replica.
     pub(crate) fn survivable_for_good(&self, node: NodeId) -> bool {
         self.others_weigh(node, |weight, total| weight * 2 > total)
     }
@@ -83,19 +82,19 @@ impl World {
         };
         let lasts = |process: &Process| {
             let status = process.engine.replicator.status(&NoHistory);
-            // Its process ends with its donor's, and what is in memory with it.
+            // The joiner's process ends with its donor's process, and loses its log in memory.
             let is_at_risk = self.plan.durability == Durability::Memory
                 && status.local_state == LocalState::Joiner;
             status.local_state != LocalState::Inconsistent && !is_at_risk
         };
         let intact = |process: &&Process| {
             let stays = process.leaving_us.is_none() && !process.server.has_failed();
-            // What a branch without an override holds is lost.
+            // Entries of a branch without a forced view are lost.
             let is_here = is_past(&self.in_effect, process);
             process.intact && stays && is_here && lasts(process)
         };
         let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
-        // A data directory from which nothing is missing counts, whether a process runs on it or not.
+        // An intact data directory counts whether or not a process runs on it.
         let intact = || {
             machines().filter_map(|(_, machine)| match machine.process.as_deref() {
                 Some(process) if process.engine.link().is_some() => {
@@ -120,8 +119,8 @@ impl World {
         self.in_force(node, known).all(survives)
     }
 
-    /// The replicas that still exist are no majority in a configuration that may be in force: one was lost for good before
-    /// the others could leave it out.
+    /// True if, in a configuration that may be in force, the existing replicas are no majority: a replica was lost
+    /// for good before the others could remove it.
     pub(crate) fn lost_for_good(&self) -> bool {
         let processes = self.machines.iter().filter_map(|m| m.process.as_deref());
         let commits = processes.filter_map(|p| Some(p.engine.link()?.group.commit()));
@@ -135,8 +134,8 @@ impl World {
             .all(stays)
     }
 
-    /// The configuration in force at this position, and all later ones that were delivered or that processes have in their
-    /// logs, but for who is astray; with those of `node`, astray or not.
+    /// The configuration in force at this position, and all later ones that were delivered or that are in logs of
+    /// processes. Logs of astray nodes do not count, except the log of `node`.
     fn in_force(&self, node: NodeId, known: Position) -> impl Iterator<Item = &Configuration> {
         let from = self.delivered.partition_point(|(at, _)| *at <= known);
         let delivered = self.delivered[from.saturating_sub(1)..].iter();
@@ -151,7 +150,7 @@ impl World {
             .map(|(_, configuration)| configuration)
     }
 
-    /// A process runs there that has a database for others.
+    /// True if a process runs there that has a database for others.
     pub(crate) fn has_state(&self, node: NodeId) -> bool {
         let process = self.machines[node].process.as_ref();
         process.is_some_and(|process| {
@@ -163,13 +162,13 @@ impl World {
         })
     }
 
-    /// The same, somewhere else.
+    /// The same for another node.
     pub(crate) fn others_have_state(&self, node: NodeId) -> bool {
         (0..self.machines.len()).any(|other| other != node && self.has_state(other))
     }
 
-    /// The data directory of a node that does not run: its database is of use, on the branch that counts,
-    /// if perhaps only when nobody has one that is beyond doubt (rule 13).
+    /// True if the database of a stopped node can be used, on the branch in force. It may be in doubt: then it is
+    /// used only if no node has a better one (rule 13).
     pub(crate) fn is_clear(&self, node: NodeId) -> bool {
         let machine = &self.machines[node];
         let Some(datadir) = &machine.datadir else {
@@ -181,7 +180,7 @@ impl World {
         local.seqno >= 0 && is_here
     }
 
-    /// Everybody is a member with a vote. Err: who is not.
+    /// Checks that all nodes are members with a vote. Err: a node that is not.
     pub fn united(&self) -> Result<(), String> {
         for (index, machine) in self.machines.iter().enumerate() {
             let name = format!("n{}", index + 1);
@@ -205,7 +204,7 @@ impl World {
         Ok(())
     }
 
-    /// What a node that is not synced, or as an arbitrator joined, is instead.
+    /// The state of a node that is neither synced nor, as an arbitrator, joined.
     fn unsynced(&self, node: NodeId) -> Option<&'static str> {
         let process = self.machines[node].process.as_ref()?;
         let link = process.engine.link()?;
@@ -216,7 +215,7 @@ impl World {
         (!is_synced && !has_joined).then_some(status.local_state_comment)
     }
 
-    /// Everybody is a synced member with a vote. Err: who is not.
+    /// Checks that all nodes are synced members with a vote. Err: a node that is not.
     pub fn settled(&self) -> Result<(), String> {
         self.united()?;
         let nodes = 0..self.machines.len();
@@ -226,8 +225,8 @@ impl World {
         }
     }
 
-    /// Everybody is a member with a vote, and is or was synced since this was asked first: an
-    /// administrator may desync a node for a while.
+    /// Checks that all nodes are members with a vote that are synced now, or were synced since the first call: an
+    /// administrator may desync a node for a while. Err: a node that is not.
     pub fn recovered(&mut self) -> Result<(), String> {
         self.united()?;
         for node in 0..self.machines.len() {
@@ -247,7 +246,8 @@ impl World {
         Some(process.engine.replicator.last_committed())
     }
 
-    /// How far nodes have still to go, in their logs and in their databases, of all nodes together.
+    /// Number of entries and seqnos that lagging nodes still need, in their logs and databases, of all nodes
+    /// together.
     pub fn behind(&self) -> u64 {
         let far = |node: NodeId| {
             let process = self.machines[node].process.as_ref()?;
@@ -263,7 +263,7 @@ impl World {
         behind(0) + behind(1)
     }
 
-    /// Everybody has applied everything, and nobody waits. Err: who has not, who does.
+    /// Checks that all nodes have applied everything and nothing waits. Err: the node or the wait.
     pub fn quiet(&self) -> Result<(), String> {
         self.settled()?;
         for (node, machine) in self.machines.iter().enumerate() {
@@ -289,7 +289,7 @@ impl World {
 }
 
 impl World {
-    /// Now and then: has the cluster formed, and does anything grow without bounds?
+    /// Looks now and then: has the cluster formed, and does any size exceed its limit?
     pub fn look(&mut self) {
         self.formed = self.formed || self.settled().is_ok();
         for node in 0..self.machines.len() {
@@ -301,7 +301,7 @@ impl World {
             };
             let status = process.engine.replicator.status(&link.storage);
             let nodes = self.machines.len() as u64;
-            // A liar names lengths at will.
+            // A liar names any lengths.
             let largest = match self.plan.liar {
                 Some(_) => u64::from(PAYLOAD_MAX),
                 None => MAX_PAYLOAD as u64,
@@ -327,7 +327,7 @@ impl World {
                 (
                     "bytes of others' large payloads",
                     link.group.parcels_len(),
-                    // Beyond the bound come what each origin is to submit next, and one of the first origin's.
+                    // Besides the limit: the next submission of each origin, and one payload of the first origin.
                     self.plan.parcels_bytes + (nodes + 1) * largest,
                 ),
             ];
@@ -342,7 +342,7 @@ impl World {
         }
     }
 
-    /// The last fault is over.
+    /// Ends all faults.
     pub fn calm_down(&mut self) {
         self.tell(|| "CALM: nothing goes wrong from here on".to_owned());
         self.calm = true;
@@ -355,7 +355,7 @@ impl World {
         self.agree_on_the_list();
     }
 
-    /// Clients of these nodes begin nothing more for now.
+    /// Lets the clients of these nodes begin no new transactions for now.
     pub fn silence(&mut self, nodes: &[NodeId]) {
         for node in nodes {
             if let Some(process) = &mut self.machines[*node].process {
@@ -364,7 +364,7 @@ impl World {
         }
     }
 
-    /// Clients begin new things from here on, or nothing more.
+    /// Lets clients begin new transactions from now on, or no more.
     pub fn set_busy(&mut self, busy: bool) {
         self.tell(|| {
             format!(
@@ -381,7 +381,7 @@ impl World {
         }
     }
 
-    /// Who waits for what, for the story.
+    /// Prints all waits into the story.
     pub fn tell_waiting(&mut self) {
         for node in 0..self.machines.len() {
             let Some(process) = &self.machines[node].process else {
@@ -404,7 +404,7 @@ impl World {
         }
     }
 
-    /// How much each node's clients have been told that it is committed.
+    /// Number of commits that each node's clients know as acknowledged.
     pub fn acknowledged(&self) -> Vec<u64> {
         let of = |machine: &crate::machine::Machine| {
             let process = machine.process.as_ref();
@@ -413,14 +413,14 @@ impl World {
         self.machines.iter().map(of).collect()
     }
 
-    /// Counts what the processes that run have come upon.
+    /// Adds the counters of all running processes.
     pub fn count(&mut self) {
         for node in 0..self.machines.len() {
             self.count_process(node);
         }
     }
 
-    /// Counts what a process has come upon.
+    /// Adds the counters of a process.
     pub(crate) fn count_process(&mut self, node: NodeId) {
         self.count_log(node);
         let Some(process) = &self.machines[node].process else {
@@ -441,7 +441,7 @@ impl World {
         self.coverage.read_back += process.engine.replicator.read_back_count();
     }
 
-    /// What a node's log has come upon since this was asked last.
+    /// Adds the new counts of a node's log.
     pub(crate) fn count_log(&mut self, node: NodeId) {
         let Some(process) = &mut self.machines[node].process else {
             return;
