@@ -1,4 +1,5 @@
-//! Part `away`: a node is away while the others write, and comes back.
+//! Part `away`: a node is away while the others write, and comes back. Measures its snapshot or IST, and the others'
+//! commits meanwhile.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -20,39 +21,39 @@ use super::site::Site;
 use super::slow::{P99_RATIO, all, observed};
 use crate::frame::Measured;
 
-/// The node that is away, and those that stay.
+/// The node that goes away, and the nodes that stay.
 const AWAY: usize = 2;
 const OTHERS: [usize; 2] = [0, 1];
 
-/// Clients on each of those that stay.
+/// The clients on each of the nodes that stay.
 const CLIENTS: usize = 8;
 
-/// Before anything is measured.
+/// The load before any measurement.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Length of the search for the maximum.
+/// The length of the search for the maximum.
 const MAXIMUM_LENGTH: Duration = Duration::from_secs(8);
 
-/// The rate's part of the maximum.
+/// The rate, as a share of the maximum.
 const SHARE: f64 = 0.2;
 
-/// After a window, for what was due within it.
+/// The pause after a window, in which the commits that were due in it may end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Between two looks at the node that comes back.
+/// The interval between two looks at the node that comes back.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How the node leaves.
+/// The way in which the node goes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
-    /// Stopped in order.
+    /// The node is stopped cleanly.
     Stopped,
-    /// Killed with -9.
+    /// The node is killed with -9.
     Killed,
 }
 
 impl Departure {
-    /// Every way.
+    /// Both ways.
     pub const ALL: [Self; 2] = [Self::Stopped, Self::Killed];
 
     /// Its name in the report.
@@ -64,13 +65,13 @@ impl Departure {
     }
 }
 
-/// Snapshots that the node's return took.
+/// The figure: the snapshots that the node needed to come back.
 pub const SNAPSHOTS: &str = "snapshots";
 
-/// Write-sets per second with which it caught up, divided by the rate of the load.
+/// The figure: the write-sets per second in the catch-up, divided by the rate of the load.
 pub const SPEED_RATIO: &str = "applied_ratio";
 
-/// One trial.
+/// Runs one trial.
 pub fn measure(
     site: &mut Site,
     departure: Departure,
@@ -123,15 +124,15 @@ pub fn measure(
     Ok(measured(figures, by_second(&commits, usual.from, seconds)))
 }
 
-/// How the node came back. Positions are seqnos.
+/// The node's way back. Positions are seqnos.
 struct ComeBack {
-    /// When its start began, the recovery of its position included.
+    /// The begin of its start, before the recovery of its position.
     started: Instant,
-    /// The first position that it told, and when it told it for the last time.
+    /// The first position that the node reported, and the last moment at which it reported this one.
     from: (Instant, i64),
-    /// Its position when it was synced.
+    /// The node's position when it was synced.
     to: (Instant, i64),
-    /// What the others had committed when its start began.
+    /// The position of the others at the begin of the start.
     ahead: i64,
 }
 
@@ -157,7 +158,7 @@ impl ComeBack {
             ("start_s", seconds(self.start())),
             ("catch_up_s", seconds(self.catch_up())),
         ];
-        // A snapshot's speed is another matter.
+        // With a snapshot, this speed means nothing.
         if snapshots == 0 {
             let speed = (self.to.1 - self.from.1) as f64 / seconds(self.catch_up());
             figures.extend([
@@ -170,7 +171,7 @@ impl ComeBack {
     }
 }
 
-/// Starts the node, and looks how far it is until it is synced.
+/// Starts the node, and reads its position until it is synced.
 fn come_back(site: &mut Site) -> Result<ComeBack, LatencyError> {
     let ahead = site.cluster.node(OTHERS[0]).status()?.last_committed;
     let started = Instant::now();
@@ -198,11 +199,11 @@ fn come_back(site: &mut Site) -> Result<ComeBack, LatencyError> {
                 }
             }
             Ok(_) => {}
-            // It does not answer yet.
+            // The node does not answer yet.
             Err(_) => sql = None,
         }
         if site.cluster.node(AWAY).pid().is_none() || started.elapsed() > START_TIMEOUT {
-            // Says what is wrong.
+            // This fails and reports the fault.
             site.cluster.wait_node(AWAY, Duration::ZERO)?;
         }
         interrupt::sleep(LOOK)?;
@@ -217,13 +218,14 @@ fn look(sql: &mut Option<Sql>, socket: &Path) -> Result<NodeStatus, SqlError> {
     NodeStatus::read(connection)
 }
 
-/// Snapshots that those who stay have given.
+/// The snapshots that the nodes that stay have sent.
 fn snapshots(site: &Site) -> usize {
     let logs = OTHERS.map(|i| site.cluster.node(i).log_text());
     logs.iter().map(|log| snapshots_given(log)).sum()
 }
 
-/// How many bytes one who stays has put into its log so far; of Galera, whose cache does not tell: bytes of write-sets.
+/// The bytes in the log of a node that stays. Galera does not report this for its cache: there, the bytes of
+/// write-sets.
 fn log_bytes(site: &Site) -> Result<f64, LatencyError> {
     let node = site.cluster.node(OTHERS[0]);
     if let Some(end) = log_end(&node.datadir()) {
@@ -238,7 +240,8 @@ fn log_bytes(site: &Site) -> Result<f64, LatencyError> {
     Ok(bytes)
 }
 
-/// The address of our log's end (`docs/log-format.md`): that of its last file's begin, and the length of this file.
+/// The address of the end of our log (`docs/log-format.md`): the start address of the last file, plus the length of
+/// this file.
 fn log_end(dir: &Path) -> Option<u64> {
     let names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let is_segment = |path: &std::path::PathBuf| {

@@ -1,4 +1,4 @@
-//! What is done in one trial: how the report names it, how long it takes, and which part runs it.
+//! The cases: the action of a trial, with its name in the report, its duration, and the part that runs it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,13 +23,13 @@ use crate::frame::Measured;
 /// The factor that names the part.
 pub const PART: &str = "part";
 
-/// The factor that says what is done.
+/// The factor that names the action.
 pub const CASE: &str = "case";
 
-/// The factor that says to whom.
+/// The factor that names the victim.
 pub const VICTIM: &str = "victim";
 
-/// What is done in one trial.
+/// The action of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// A fault strikes the third node.
@@ -42,11 +42,11 @@ pub enum Case {
     Restart,
     /// The third node is slow.
     Slow(Hindrance, Victim),
-    /// Someone commits a large transaction.
+    /// A client commits a large transaction.
     Large(Large, Victim),
     /// A node is away.
     Away(Departure),
-    /// Commits are held as strongly.
+    /// Commits are held as strongly as this.
     Durability(Strength),
     /// Flushes are watched.
     Trace(Promise),
@@ -55,7 +55,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// Its part.
+    /// The part of the experiment.
     pub fn part(self) -> Part {
         match self {
             Self::Failover(..) => Part::Failover,
@@ -71,7 +71,7 @@ impl Case {
         }
     }
 
-    /// The levels that tell it from all others.
+    /// The levels that identify this case.
     pub fn factors(self) -> BTreeMap<String, String> {
         let mut factors = vec![(PART, self.part().name()), (CASE, self.name())];
         factors.extend(self.victim().map(|v| (VICTIM, v.name().to_string())));
@@ -108,7 +108,7 @@ impl Case {
         }
     }
 
-    /// How long a trial takes without the start of its servers, roughly, in seconds.
+    /// Roughly the seconds that a trial takes, without the start of its servers.
     pub fn estimate_seconds(self, plan: &Plan) -> f64 {
         let length = plan.length().as_secs_f64();
         let settling = plan.settling().as_secs_f64();
@@ -125,7 +125,7 @@ impl Case {
         }
     }
 
-    /// Whether all nodes are there at the end of a trial, so that their rows can be compared.
+    /// Whether all nodes run at the end of a trial, so that their rows can be compared.
     pub fn ends_whole(self) -> bool {
         !matches!(self, Self::Failover(..))
     }
@@ -151,7 +151,7 @@ impl Case {
         }
     }
 
-    /// One trial.
+    /// Runs one trial.
     pub fn measure(
         self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! The report's plots: gaps by trial, latency by distance, restarted nodes, and commits around each fault.
+//! The report's charts: gaps by trial, latency by distance, restarted nodes, and commits around each fault.
 
 use super::case::{CASE, PART};
 use super::distance::{PERCENTILES, Place, ROUND_TRIP, figure};
@@ -8,7 +8,7 @@ use super::restart;
 use crate::frame::{Axis, Cell, Chart, Point, Record, Series, values};
 use crate::stats::{mean_interval, median};
 
-/// All plots for which there are data.
+/// All charts that have data.
 pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = systems.iter().map(|s| gaps(records, s)).collect();
     charts.push(distance(
@@ -25,7 +25,7 @@ pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
     charts
 }
 
-/// The gap of each trial, a line per fault.
+/// The gap of each trial, with a line per fault.
 fn gaps(records: &[Record], system: &str) -> Chart {
     let of_system: Vec<&Record> = records
         .iter()
@@ -55,7 +55,7 @@ fn gaps(records: &[Record], system: &str) -> Chart {
     }
 }
 
-/// Percentiles of the commits at `node` by the third node's distance, when that joined last.
+/// Percentiles of the commits at `node` by the distance of the third node, in the cases in which that node joined last.
 fn distance(records: &[Record], systems: &[String], node: &str, title: &str) -> Chart {
     let is_last = |case: &str| {
         let of = |round_trip_ms| Place {
@@ -92,7 +92,7 @@ fn distance(records: &[Record], systems: &[String], node: &str, title: &str) -> 
     }
 }
 
-/// A figure of each node that was restarted.
+/// A figure of each restarted node.
 fn restarts(records: &[Record], systems: &[String], name: &str, title: &str) -> Chart {
     let line = |system: &String| Series {
         name: system.clone(),
@@ -115,7 +115,7 @@ fn restarts(records: &[Record], systems: &[String], name: &str, title: &str) -> 
     }
 }
 
-/// The seconds of the first trial of each case in which something happens at a known second.
+/// The seconds of the first trial of each case with an event at a known second.
 fn around_faults(records: &[Record], systems: &[String]) -> Vec<Chart> {
     let timed: Vec<&Record> = records
         .iter()

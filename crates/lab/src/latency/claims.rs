@@ -10,7 +10,7 @@ use super::slow::{COMMITS_RATIO, P99_RATIO};
 use super::{away, own_goals, restart};
 use crate::frame::{By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, judge};
 
-/// The goals for which there are data, judged for both systems.
+/// Judges the goals that have data, for both systems.
 pub fn claims(records: &[Record]) -> Vec<Claim> {
     let mut claims = gaps(records);
     claims.extend(distances(records));
@@ -33,7 +33,7 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
         Bound::Most((1.5 * without).max(100.0))
     };
     let gap = |record: &Record| number(record, GAP);
-    // Of a trial that struck the member which it names.
+    // Only a trial that struck the member that it names counts.
     let gap_of_victim = |record: &Record| match number(record, MOVED_BEFORE) {
         Some(moved) if moved > 0.0 => None,
         _ => gap(record),

@@ -1,4 +1,4 @@
-//! Parts `far` and `regions`: what a commit takes when members are far apart.
+//! Parts `far` and `regions`: the latency of commits when members are far apart.
 
 use std::time::{Duration, Instant};
 
@@ -12,24 +12,24 @@ use super::site::Site;
 use crate::frame::Measured;
 use crate::stats::percentile;
 
-/// The factor that says how far the third node is away.
+/// The factor with the distance of the third node.
 pub const ROUND_TRIP: &str = "round_trip_ms";
 
-/// Round trip between near nodes.
+/// The round trip between near nodes.
 const NEAR: Duration = Duration::from_millis(1);
 
-/// Round trip between regions.
+/// The round trip between regions.
 pub const REGION: Duration = Duration::from_millis(40);
 
-/// The percentiles that are noted, in percent.
+/// The percentiles in the figures, in percent.
 pub const PERCENTILES: [u32; 3] = [50, 95, 99];
 
-/// Where the third node is.
+/// The place of the third node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// A packet and its answer to either of the others.
+    /// The round trip to each of the other nodes, in ms.
     pub round_trip_ms: u32,
-    /// Whether it was started first, not joined last.
+    /// Whether the third node was started first; otherwise it joined last.
     pub is_first: bool,
 }
 
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// One trial of `far`.
+/// Runs one trial of `far`.
 pub fn far(
     site: &Site,
     place: Place,
@@ -68,7 +68,7 @@ pub fn far(
     Ok(measured(figures, Vec::new()))
 }
 
-/// One trial of `regions`.
+/// Runs one trial of `regions`.
 pub fn regions(
     site: &Site,
     settling: Duration,
@@ -82,7 +82,7 @@ pub fn regions(
     Ok(measured(figures, Vec::new()))
 }
 
-/// The name of a percentile of the commits at a node, or of the slower of a pair.
+/// The figure's name for a percentile of the commits at a node, or at the slower node of a pair.
 pub fn figure(node: &str, percent: u32) -> String {
     format!("{node}_p{percent}_ms")
 }
@@ -94,8 +94,8 @@ fn named(node: &str, latencies: &[f64]) -> impl Iterator<Item = (String, f64)> {
     })
 }
 
-/// The latencies of each node's commits, sorted, with such round trips between the nodes. The cluster has formed without
-/// delay.
+/// Returns the sorted latencies of each node's commits, with these round trips between the nodes. The cluster has
+/// formed without delays.
 fn trial(
     site: &Site,
     settling: Duration,
@@ -119,7 +119,7 @@ fn trial(
     Ok(nodes)
 }
 
-/// Of a near pair the node whose median commit is slower.
+/// The node of a near pair whose median commit is slower.
 fn slower<'a>(a: &'a [f64], b: &'a [f64]) -> &'a [f64] {
     if percentile(a, 0.5) < percentile(b, 0.5) {
         b

@@ -1,7 +1,8 @@
-//! Part `durability`: what it costs to have every acknowledged commit on stable storage.
+//! Part `durability`: the cost of having every acknowledged commit on stable storage.
 //!
-//! Trireme with `repl.durability=disk`, InnoDB flushing nothing at commit, beside itself with `os`, and beside Galera whose
-//! InnoDB flushes at commit (on the node of the client; the other nodes' flushes nobody waits for).
+//! Trireme with `repl.durability=disk`, with InnoDB that flushes nothing at commit, is compared with two others:
+//! Trireme with `os`, and Galera with InnoDB that flushes at commit. There only the client's node flushes before the
+//! answer; no commit waits for the flushes of the other nodes.
 
 use std::time::Duration;
 
@@ -16,25 +17,25 @@ use crate::oltp::run_load;
 
 const NODES: usize = 3;
 
-/// Threads per node of the case with many: 18 of all.
+/// The threads per node in the case with many: 18 in all.
 const THREADS: usize = 6;
 
-/// Load before each measurement.
+/// The load before each measurement.
 const WARMUP_S: u64 = 3;
 
-/// How strongly a commit is held when it is acknowledged.
+/// The place where a commit is held when it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
-    /// By Galera's log of InnoDB on the node of the client.
+    /// In InnoDB's log on the client's node, under Galera.
     Galera,
-    /// By the logs of a majority, in memory.
+    /// In the logs of a majority, in memory.
     Os,
-    /// By the logs of a majority, on disk.
+    /// In the logs of a majority, on disk.
     Disk,
 }
 
 impl Strength {
-    /// All of them: what others are compared with comes first.
+    /// All of them. The reference comes first.
     pub const ALL: [Self; 3] = [Self::Galera, Self::Os, Self::Disk];
 
     /// Its name in the report.
@@ -46,7 +47,7 @@ impl Strength {
         }
     }
 
-    /// Sets a cluster up so.
+    /// Configures a cluster for this.
     pub fn set(self, settings: &mut Settings) {
         let flush = u8::from(self == Self::Galera);
         let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
@@ -64,12 +65,12 @@ impl Strength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     script: &'static str,
-    /// One thread on one node, not six on each.
+    /// Whether one thread runs on one node; otherwise six threads run on each.
     pub is_single: bool,
 }
 
 impl Point {
-    /// Transactions of 18 statements, four of which write; and single updates, which are little else than a commit.
+    /// Transactions of 18 statements, four of which write; and single updates, which are hardly more than a commit.
     pub const ALL: [Self; 4] = [
         Self::new("oltp_read_write", true),
         Self::new("oltp_read_write", false),
@@ -87,13 +88,13 @@ impl Point {
         format!("{}_{threads}", self.script.trim_start_matches("oltp_"))
     }
 
-    /// The figure of its commits per second.
+    /// The name of the figure with its commits per second.
     pub fn commits(self) -> String {
         format!("{}_commits_per_s", self.name())
     }
 }
 
-/// One trial: all loads, one after the other.
+/// Runs one trial: all loads, one after the other.
 pub fn measure(site: &Site, repetition: u32, length: Duration) -> Result<Measured, LatencyError> {
     let mut figures = Vec::new();
     for point in Point::ALL {
@@ -102,7 +103,7 @@ pub fn measure(site: &Site, repetition: u32, length: Duration) -> Result<Measure
             ..Load::read_write(1, ROWS, if point.is_single { 1 } else { THREADS })
         };
         let nodes = site.cluster.nodes();
-        // The single thread is on the sequencer's node in some trials, on another in others.
+        // Over the trials, the single thread is sometimes on the leader's node, and sometimes on another.
         let nodes = match point.is_single {
             true => &nodes[repetition as usize % NODES..][..1],
             false => nodes,

@@ -1,4 +1,4 @@
-//! Why a trial ended early.
+//! Errors that end a trial early.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use super::network::NetworkError;
 use crate::frame::LabError;
 use crate::oltp::OltpError;
 
-/// Why a trial ended early.
+/// The reason why a trial ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
-    /// A cluster did not do what it should.
+    /// A cluster did not work as it should.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// A node did not do what it should.
+    /// A node did not work as it should.
     #[error(transparent)]
     Node(#[from] NodeError),
     /// A statement failed.
@@ -30,22 +30,22 @@ pub enum LatencyError {
     /// A program is missing.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// No network of our own.
+    /// The private network cannot be made.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// No slow processor.
+    /// The processor cannot be limited.
     #[error(transparent)]
     CpuShare(#[from] CpuShareError),
-    /// No slow disk.
+    /// The disk cannot be made slow.
     #[error(transparent)]
     SlowDisk(#[from] PreloadError),
-    /// sysbench's part failed.
+    /// sysbench failed.
     #[error(transparent)]
     Sysbench(#[from] OltpError),
     /// mariabackup failed.
     #[error("mariabackup failed: {0}")]
     Backup(String),
-    /// Nodes differ at the end.
+    /// The nodes differ at the end.
     #[error(transparent)]
     Verify(#[from] VerifyError),
     /// A server cannot be traced.
@@ -53,22 +53,22 @@ pub enum LatencyError {
         "strace cannot follow a server ({0}); needs root: sudo trireme bench latency --part trace"
     )]
     Strace(String),
-    /// A client had nothing committed.
+    /// A client committed nothing.
     #[error("no commits on node{0}")]
     NoCommits(usize),
-    /// What a client had the answer for is not there.
+    /// An acknowledged insert is missing.
     #[error(
         "of the {acknowledged} inserts that client {client} had acknowledged, the table has {found}"
     )]
     Lost {
         /// The client's number.
         client: usize,
-        /// Rows whose commit was acknowledged.
+        /// The rows that were acknowledged.
         acknowledged: u64,
-        /// Rows found of these.
+        /// The number of these rows in the table.
         found: u64,
     },
-    /// A file made trouble.
+    /// A file operation failed.
     #[error("cannot write {path}: {source}", path = path.display())]
     Io {
         /// The file.
@@ -76,10 +76,10 @@ pub enum LatencyError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Its part slow has shares of its own.
+    /// `--cpu-per-node` was given, but part slow sets shares itself.
     #[error("bench latency has no --cpu-per-node; leave it out")]
     NoShares,
-    /// The frame's.
+    /// An error of the frame.
     #[error(transparent)]
     Frame(Box<LabError>),
     /// The user asked to stop.
@@ -88,7 +88,7 @@ pub enum LatencyError {
 }
 
 impl LatencyError {
-    /// Whether no further trial would fare better, so that the whole run ends.
+    /// Whether every further trial would fail in the same way, so that the whole run ends.
     pub fn ends_all(&self) -> bool {
         let something_is_missing = matches!(
             self,
@@ -121,7 +121,7 @@ impl From<LatencyError> for LabError {
     }
 }
 
-/// The error of a trial that the frame has kept.
+/// The error of a trial, if the frame holds one.
 pub fn of_trial(error: &LabError) -> Option<&LatencyError> {
     match error {
         LabError::Own(own) => own.downcast_ref(),

@@ -1,4 +1,4 @@
-//! Part `failover`: how long two nodes pause when something happens to the third.
+//! Part `failover`: the pause in the commits of two nodes when a fault strikes the third.
 
 use std::time::{Duration, Instant};
 
@@ -12,35 +12,36 @@ use super::plan::Victim;
 use super::site::Site;
 use crate::frame::Measured;
 
-/// The longest time between two commits of one client from the fault on, the worse of the two clients.
+/// The figure: the longest time between two commits of one client from the fault on; the worse of the two clients.
 pub const GAP: &str = "gap_ms";
 
-/// The same before the fault.
+/// The same figure for the time before the fault.
 pub const QUIET_GAP: &str = "gap_without_fault_ms";
 
-/// Whether, by a change of the sequencer before the fault, another member was struck than the trial's victim: 1 if so.
+/// The figure: 1 if the leader changed before the fault, so that the fault struck another member than the trial names;
+/// else 0.
 pub const MOVED_BEFORE: &str = "sequencer_moved_before";
 
-/// The second of the trial's time series in which the fault comes.
+/// The figure: the second of the trial's time series at which the fault comes.
 pub const FAULT_AT: &str = "fault_at_s";
 
-/// Load before anything is measured.
+/// The load before any measurement.
 const WARMUP: Duration = Duration::from_secs(3);
 
-/// Length of the stretch without a fault, and of the one from the fault on.
+/// The length of the time without a fault, and of the time from the fault on.
 const LENGTH: Duration = Duration::from_secs(12);
 
-/// What a trial takes, in seconds.
+/// The duration of a trial, in seconds.
 pub const SECONDS: f64 = 27.0;
 
-/// One trial.
+/// Runs one trial.
 pub fn measure(
     site: &mut Site,
     fault: Fault,
     victim: Victim,
     office_option: Option<&str>,
 ) -> Result<Measured, LatencyError> {
-    // Until a member says who it is: the first started.
+    // If no member names the leader yet, the node that was started first is taken.
     let sequencer = site.sequencer(0)?.unwrap_or(0);
     let (struck, others) = split(sequencer, victim);
     if let (Victim::Sequencer, Some(option)) = (victim, office_option) {
@@ -64,20 +65,20 @@ pub fn measure(
         let moved = is_leader != (victim == Victim::Sequencer);
         figures.push((MOVED_BEFORE, f64::from(u8::from(moved))));
     }
-    // As many seconds before the fault as after it.
+    // There are as many seconds before the fault as after it.
     let from = struck_window.from - LENGTH;
     let seconds = by_second(&clients.concat(), from, 2 * LENGTH.as_secs() as usize);
     Ok(measured(figures, seconds))
 }
 
-/// How long flow control has stopped node `i` since its start.
+/// The time for which flow control has stopped node `i` since its start, in ms.
 fn flow_control_ms(site: &Site, i: usize) -> Result<f64, LatencyError> {
     let mut sql = site.cluster.sql(i)?;
     let ns = sql.status("wsrep_flow_control_paused_ns")?;
     Ok(ns.and_then(|ns| ns.parse().ok()).unwrap_or(0.0) / 1e6)
 }
 
-/// The victim's number and the other two.
+/// The number of the victim, and those of the other two nodes.
 fn split(sequencer: usize, victim: Victim) -> (usize, [usize; 2]) {
     let struck = match victim {
         Victim::Sequencer => sequencer,

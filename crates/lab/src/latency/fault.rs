@@ -1,4 +1,4 @@
-//! What happens to a node in a trial of `failover`.
+//! The faults of part `failover`.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -11,10 +11,10 @@ use trireme_testbed::packages::{self, PackageError};
 use super::error::LatencyError;
 use super::site::Site;
 
-/// How long a fault lasts that ends.
+/// The length of a fault that ends.
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// What happens to a node.
+/// A fault of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
@@ -42,7 +42,7 @@ impl Fault {
         }
     }
 
-    /// Whether all that it needs is installed.
+    /// Checks that all needed programs are installed.
     pub fn check(self) -> Result<(), PackageError> {
         match self {
             Self::Backup => packages::find("mariabackup", "mariadb-backup").map(drop),
@@ -50,7 +50,7 @@ impl Fault {
         }
     }
 
-    /// Strikes node `victim` now, and ends what ends by itself; returns by `end` or a little later.
+    /// Strikes node `victim` now, and ends a fault that has an end; returns at `end` or a little later.
     pub fn strike(self, site: &mut Site, victim: usize, end: Instant) -> Result<(), LatencyError> {
         let over = (Instant::now() + LENGTH).min(end);
         match self {
@@ -75,7 +75,7 @@ impl Fault {
     }
 }
 
-/// Sleeps until `moment`, but fails soon after the user asked to stop.
+/// Sleeps until `moment`. Fails soon after the user has asked to stop.
 pub fn sleep_until(moment: Instant) -> Result<(), LatencyError> {
     Ok(interrupt::sleep(
         moment.saturating_duration_since(Instant::now()),
@@ -121,7 +121,7 @@ impl Backup {
                 Ok(None) => interrupt::sleep(Duration::from_millis(50))?,
             }
         }
-        // A long backup: its faults within the window have been seen.
+        // A long backup has not ended, but the window has seen its effects.
         Ok(())
     }
 }

@@ -1,21 +1,21 @@
-//! What commit times tell: gaps, latencies, throughput.
+//! Computes figures from commit times: gaps, latencies, throughput.
 
 use std::time::{Duration, Instant};
 
 use super::load::Commit;
 use crate::frame::Measured;
 
-/// A stretch of time.
+/// A window of time.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// Its begin.
+    /// The begin.
     pub from: Instant,
-    /// Its end.
+    /// The end.
     pub to: Instant,
 }
 
 impl Window {
-    /// From `from` on, so long.
+    /// The window of this length from `from` on.
     pub fn new(from: Instant, length: Duration) -> Self {
         Self {
             from,
@@ -33,19 +33,19 @@ impl Window {
 pub struct Gap {
     /// The last commit before it.
     pub begin: Instant,
-    /// How long it lasts.
+    /// The length.
     pub length: Duration,
 }
 
 impl Gap {
-    /// Its length in milliseconds.
+    /// The length in milliseconds.
     pub fn ms(&self) -> f64 {
         self.length.as_secs_f64() * 1000.0
     }
 }
 
-/// The longest gap within `window`. What was under way at its begin and at its end counts: a gap that began before is
-/// counted from the last commit before, one that does not end is counted to the end.
+/// The longest gap within `window`. A gap that began before the window counts from the last commit before it; a gap
+/// that does not end counts up to the window's end.
 pub fn longest_gap(commits: &[Commit], window: Window) -> Gap {
     let mut done: Vec<Instant> = commits.iter().map(|commit| commit.done).collect();
     done.sort_unstable();
@@ -69,7 +69,7 @@ pub fn longest_gap(commits: &[Commit], window: Window) -> Gap {
     longest
 }
 
-/// The latencies in milliseconds of what was due within `window` and is done, sorted.
+/// The latencies, in milliseconds and sorted, of the commits that were due within `window` and are done.
 pub fn latencies_ms(commits: &[Commit], window: Window) -> Vec<f64> {
     let due = commits.iter().filter(|commit| window.contains(commit.due));
     let mut ms: Vec<f64> = due
@@ -79,7 +79,7 @@ pub fn latencies_ms(commits: &[Commit], window: Window) -> Vec<f64> {
     ms
 }
 
-/// How many of the commits were done in each second from `from` on.
+/// The number of commits in each second from `from` on.
 pub fn by_second(commits: &[Commit], from: Instant, seconds: usize) -> Vec<u64> {
     let mut counts = vec![0; seconds];
     for commit in commits {
@@ -92,7 +92,7 @@ pub fn by_second(commits: &[Commit], from: Instant, seconds: usize) -> Vec<u64> 
     counts
 }
 
-/// What a trial gave, for the frame.
+/// Packs the figures of a trial for the frame.
 pub fn measured<N: Into<String>>(
     figures: impl IntoIterator<Item = (N, f64)>,
     per_second: Vec<u64>,
@@ -104,7 +104,7 @@ pub fn measured<N: Into<String>>(
     }
 }
 
-/// Commits per second done within `window`.
+/// The commits per second within `window`.
 pub fn per_second(commits: &[Commit], window: Window) -> f64 {
     let count = commits
         .iter()

@@ -8,20 +8,20 @@ use super::case::PART;
 use super::report::{row_name, short};
 use crate::frame::{Cell, Claim, Record, State, Verdict};
 
-/// The systems of a claim's two columns.
+/// The systems in the two columns of a claim.
 pub const GALERA: &str = "galera";
 pub const TRIREME: &str = "trireme";
 
-/// What a figure of a trial may be at most or at least.
+/// The limit of a goal for a figure of a trial.
 #[derive(Clone, Copy)]
 pub enum Bound {
-    /// At most so much.
+    /// At most this value.
     Most(f64),
-    /// At least so much.
+    /// At least this value.
     Least(f64),
 }
 
-/// A goal, in words, that each trial meets or misses; `value` and `bound` are in `unit`.
+/// Judges a goal that each trial must meet. `text` says it in words; `value` and `bound` are in `unit`.
 pub fn in_every_trial(
     records: &[Record],
     (text, unit): (&str, &str),
@@ -41,7 +41,7 @@ pub fn in_every_trial(
     Claim::of(text, judge)
 }
 
-/// How many trials failed and were not made again. A trial that the user interrupted has not failed.
+/// The number of trials that failed and were not repeated. A trial that the user interrupted has not failed.
 fn failed(records: &[&Record]) -> usize {
     let interrupted = Interrupted.to_string();
     let is_made = |cell: &Cell| records.iter().any(|r| r.complete && r.cell == *cell);
@@ -52,8 +52,9 @@ fn failed(records: &[&Record]) -> usize {
     cells.len()
 }
 
-/// The verdict on trials with the names of their cases; its evidence says for each case how many meet the goal, and the worst.
-/// The goal does not hold while some trials have `failed`, which may have missed it.
+/// The verdict on trials with the names of their cases. The evidence gives for each case the number of trials that meet
+/// the goal, and the worst value. The goal does not hold while some trials have `failed`, because they may have missed
+/// it.
 fn verdict(trials: &[(String, f64, Bound)], failed: usize, unit: &str) -> Verdict {
     let is_met = |(_, value, bound): &(String, f64, Bound)| match bound {
         Bound::Most(most) => value <= most,

@@ -13,22 +13,22 @@ use crate::frame::{
     find_systems, versions,
 };
 
-/// A trial: no two in a row are alike, so that each has fresh servers.
+/// A trial. Two trials in a row are always different, so each has fresh servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// What is done.
+    /// The action.
     pub case: Case,
-    /// For the nth time.
+    /// The number of the repetition.
     pub repetition: u32,
 }
 
-/// The systems, and where the clusters lie.
+/// The systems, and the directory of the clusters.
 pub struct Sites {
     systems: Vec<Box<dyn System>>,
     dir: PathBuf,
 }
 
-/// A cluster that runs, and its system.
+/// A running cluster, and its system.
 pub struct Occupied<'a> {
     system: &'a dyn System,
     site: Site,

@@ -1,4 +1,4 @@
-//! Part `large`: what small commits feel of one large transaction, until it is ordered and while it is applied.
+//! Part `large`: the delay of small commits by one large transaction, before it is ordered and while it is applied.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,36 +19,37 @@ use super::slow::P99_RATIO;
 use crate::frame::Measured;
 use crate::stats::percentile;
 
-/// Small updates per second of all three clients together: little enough that a usual one waits for none before it.
+/// The small updates per second of all three clients together. They are so few that a usual one does not wait for an
+/// earlier one.
 const RATE: f64 = 300.0;
 
-/// Before anything is measured.
+/// The load before any measurement.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Length of the stretch without a large transaction.
+/// The length of the time without a large transaction.
 const USUAL_LENGTH: Duration = Duration::from_secs(10);
 
-/// Bytes of one row of the large transaction.
+/// The bytes of one row of the large transaction.
 const ROW_BYTES: usize = 8 << 10;
 
 /// `wsrep_trx_fragment_size` of a streaming transaction.
 const FRAGMENT_BYTES: usize = 1 << 20;
 
-/// For the large transaction, and for each of the nodes that apply it.
+/// The time limit for the large transaction, and for each node that applies it.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Between two looks at how far a node has applied.
+/// The interval between two looks at the position of a node.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// 99th percentile of the small commits from COMMIT until the large transaction is ordered.
+/// The figure: the 99th percentile of the small commits from COMMIT until the large transaction is ordered.
 pub const UNTIL_P99: &str = "until_p99_ms";
 
 /// One large transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Large {
-    /// Its rows together.
+    /// The size of its rows together, in MiB.
     pub mib: u32,
-    /// Whether it is replicated while it runs.
+    /// Whether it is a streaming transaction, replicated while it runs.
     pub streaming: bool,
 }
 
@@ -62,9 +63,9 @@ impl Large {
     }
 }
 
-/// One trial. The large transaction is committed on the sequencer or on another node; small ones on all three.
+/// Runs one trial. The large transaction is committed on the leader or on another node, and small ones on all three.
 pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, LatencyError> {
-    // The first started is the sequencer at the start.
+    // At the start, the node that was started first is the leader.
     let origin = match origin {
         Victim::Sequencer => 0,
         Victim::Other => 1,
@@ -100,7 +101,7 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
         .into_iter()
         .map(|look| look.until(seqno, committing))
         .collect::<Result<Vec<_>, _>>()?;
-    // What is due shortly before the end has its answer by then.
+    // Updates that are due shortly before the end get their answer in this time.
     interrupt::sleep(Duration::from_secs(1))?;
     let views = number(&mut client, "wsrep_cluster_conf_id")? - views_before;
 
@@ -111,7 +112,8 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
             from: begun,
             to: committed,
         },
-        // Nothing passes a node's commit order between the one before it and itself.
+        // The first standstill shows that the transaction is ordered: between its predecessor and itself, no write-set
+        // passes a node's commit order.
         false => Window {
             from: committing,
             to: (standstills.iter().map(|s| s.from).min()).unwrap_or(committed),
@@ -152,7 +154,8 @@ fn figures(
     ]
 }
 
-/// What was due within `window` waited so long in it, sorted: what a commit waits beyond its end is due to what comes then.
+/// The waits, sorted, of the commits that were due within `window`, as far as they waited in it. A wait beyond the
+/// window's end has a later cause.
 fn waited_ms(commits: &[Commit], window: Window) -> Vec<f64> {
     let within = commits.iter().map(|commit| Commit {
         done: commit.done.min(window.to),
@@ -167,14 +170,14 @@ fn number(sql: &mut Sql, status: &str) -> Result<i64, SqlError> {
     value.ok_or_else(|| SqlError::Answer(status.to_string()))
 }
 
-/// The look that saw a seqno first. Its answer may have to wait for what stands still.
+/// The first look that showed a new seqno. Its answer may have to wait while the node stands still.
 struct Look {
     asked: Instant,
     answered: Instant,
     seqno: i64,
 }
 
-/// Looks at how far a node has applied, all the time.
+/// Watches the position of a node all the time.
 struct Progress {
     seen: Arc<Mutex<Vec<Look>>>,
     stop: Arc<AtomicBool>,
@@ -208,7 +211,8 @@ impl Progress {
         Self { seen, stop, thread }
     }
 
-    /// Waits until the node has applied `seqno`; returns the longest time from `from` on in which it has applied nothing.
+    /// Waits until the node has applied `seqno`. Returns the longest time after `from` in which the node applied
+    /// nothing.
     fn until(self, seqno: i64, from: Instant) -> Result<Window, LatencyError> {
         let deadline = Instant::now() + PATIENCE;
         let is_there = || {

@@ -1,4 +1,4 @@
-//! Clients that update single rows and note when each commit was due and when it was done.
+//! Clients that update single rows, and note for each commit when it was due and when it was done.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,26 +10,26 @@ use super::site::ROWS;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::sql::{Sql, SqlError};
 
-/// Longer than any stall: a client waits for its commit rather than give up.
+/// The time limit of a statement. It is longer than any stall, so that a client waits for its commit.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between attempts against a node that refuses or does not answer.
+/// The pause between attempts on a node that refuses or does not answer.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// One committed update.
 #[derive(Debug, Clone, Copy)]
 pub struct Commit {
-    /// When it should have begun: at once after the one before, or when the rate says so.
+    /// The moment when it should have begun: with a rate, the scheduled time; otherwise the end of the one before.
     pub due: Instant,
-    /// When the client had the answer.
+    /// The moment when the client had the answer.
     pub done: Instant,
 }
 
-/// What the client saw of one node.
+/// The commits of one client.
 #[derive(Default)]
 struct Notes(Mutex<Vec<Commit>>);
 
-/// Clients at work. Dropping it tells them to end, which a client that waits for its commit does once its server answers or
+/// Clients at work. Dropping it tells them to end. A client that waits for its commit ends when its server answers or
 /// dies.
 pub struct Load {
     notes: Vec<(usize, Arc<Notes>)>,
@@ -37,9 +37,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts `clients` on each of `nodes`. With a `rate` all of them together begin so many updates per second, whether
-    /// or not earlier ones are done in time; without one each begins the next when the last is done. No two clients update
-    /// the same row, so there are no conflicts.
+    /// Starts `clients` on each of `nodes`. With a `rate`, all clients together begin that many updates per second,
+    /// even if earlier ones are not done. Without a rate, each client begins the next update when the last one is done.
+    /// No two clients update the same row, so there are no conflicts.
     pub fn start(cluster: &Cluster, nodes: &[usize], clients: usize, rate: Option<f64>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let total = nodes.len() * clients;
@@ -63,7 +63,7 @@ impl Load {
         Self { notes, stop }
     }
 
-    /// What each client has committed so far, with the node that it works on. Commits of a client are in order.
+    /// The commits of each client so far, in order, with the client's node.
     pub fn commits(&self) -> Vec<(usize, Vec<Commit>)> {
         let clients = self.notes.iter();
         clients

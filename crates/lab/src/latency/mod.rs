@@ -1,7 +1,8 @@
-//! `trireme bench latency`: how long commits take, and for how long none come, when a member is lost, far, slow or restarted.
+//! `trireme bench latency`: the latency of commits, and the longest gap between them, when a member is lost, far, slow
+//! or restarted.
 //!
-//! Every trial runs on a fresh cluster; those of the systems take turns (A B A B ...), so that a slow minute of the machine
-//! hits all of them.
+//! Every trial runs on a fresh cluster. The systems take turns (A B A B ...), so that a slow minute of the machine hits
+//! all of them.
 
 mod away;
 mod case;
@@ -44,7 +45,7 @@ use site::{DATABASE, Site};
 
 const NAME: &str = "latency";
 
-/// The systems that are compared.
+/// The systems to compare.
 const SYSTEMS: [&str; 2] = ["galera", "trireme"];
 
 /// Runs the experiment, or goes on with it.
@@ -64,10 +65,10 @@ struct Latency {
 }
 
 impl Latency {
-    /// What is done in a cell.
+    /// The case of a cell.
     ///
     /// # Panics
-    /// If the cell is none of the plan's.
+    /// If the cell is not one of the plan's.
     fn case(&self, cell: &Cell) -> Case {
         let case = self.plan.case_of(cell);
         case.expect("the frame asks for cells of the plan")

@@ -1,5 +1,5 @@
-//! A network of its own for each node: a network namespace without a name, which is gone with the last process in it and
-//! the last file open on it. A crash of ours leaves none behind.
+//! A private network for each node: a network namespace without a name, which ends with its last process and the last
+//! open file of it. So a crash of this program leaves none behind.
 
 use std::fs::File;
 use std::io;
@@ -14,20 +14,20 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use super::network::NetworkError;
 use trireme_testbed::packages;
 
-/// The interface through which a node sees the others.
+/// The network interface of a node.
 const INTERFACE: &str = "wire0";
 
-/// Large, so that a transfer costs the router few packets.
+/// The MTU is large, so that a state transfer needs few packets.
 const MTU_BYTES: u16 = 9000;
 
 /// A network namespace, held by an open file.
 pub struct Namespace(File);
 
 impl Namespace {
-    /// A namespace with nothing but a loopback interface that is down.
+    /// Makes a namespace with only a loopback interface, which is down.
     pub fn new() -> Result<Self, NetworkError> {
         on_a_thread(|| {
-            // The call takes flags that can harm; this one moves only this thread, which then ends.
+            // The call takes flags that could do harm. This flag moves only this thread, which then ends.
             #[expect(deprecated, reason = "the other one is unsafe for flags not used here")]
             rustix::thread::unshare(UnshareFlags::NEWNET).map_err(io::Error::from)?;
             File::open("/proc/thread-self/ns/net").map(Self)
@@ -35,7 +35,7 @@ impl Namespace {
         .map_err(NetworkError::Namespace)
     }
 
-    /// Does `work` on a thread inside; processes that it starts stay inside.
+    /// Runs `work` on a thread inside the namespace. Processes that `work` starts stay inside.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetworkError> {
         on_a_thread(|| {
             move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -44,7 +44,8 @@ impl Namespace {
         .map_err(NetworkError::Namespace)
     }
 
-    /// Brings loopback up, and an interface with `address` whose packets are read and written here.
+    /// Brings loopback up, and adds an interface with `address`. This program reads and writes the packets of that
+    /// interface.
     pub fn plug(&self, address: Ipv4Addr) -> Result<SyncDevice, NetworkError> {
         let ip = packages::find("ip", "iproute2")?;
         self.run(|| {
@@ -70,7 +71,7 @@ impl Namespace {
     }
 }
 
-/// Runs `work` on a thread of its own, since namespaces belong to threads, and ours should stay where it is.
+/// Runs `work` on a separate thread: namespaces belong to threads, and the calling thread must stay in its own.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let outcome = scope.spawn(work).join();

@@ -1,7 +1,7 @@
-//! The network between the nodes of one trial: delays and cuts of our choice.
+//! The network between the nodes of one trial, with chosen delays and cuts.
 //!
-//! The kernel here has no netem. Each node lives in a [`Namespace`] whose only way out is a TUN device, and the [`Router`]
-//! carries the packets from one to the other, later or never.
+//! The kernel here has no netem. Each node runs in a [`Namespace`] whose only way out is a TUN device. The [`Router`]
+//! carries the packets between the nodes, late or not at all.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,23 +13,23 @@ use super::namespace::Namespace;
 use super::router::{Router, Wires};
 use trireme_testbed::packages::PackageError;
 
-/// Why there is no network.
+/// The reason why there is no network.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// No namespace.
+    /// A namespace cannot be made.
     #[error(
         "cannot make a network namespace ({0}); this part needs root: sudo trireme bench latency ..., or leave it out: --part windows"
     )]
     Namespace(io::Error),
-    /// No TUN device.
+    /// A TUN device cannot be made.
     #[error("cannot make a TUN device ({0}); needs root and /dev/net/tun: modprobe tun")]
     Device(io::Error),
-    /// `ip` refused.
+    /// `ip` failed.
     #[error("ip {arguments}: {reason}")]
     Ip {
-        /// What it was asked.
+        /// The arguments of `ip`.
         arguments: String,
-        /// Its words.
+        /// The error text of `ip`.
         reason: String,
     },
     /// A program is missing.
@@ -37,7 +37,7 @@ pub enum NetworkError {
     Package(#[from] PackageError),
 }
 
-/// The network between the nodes of one trial. Dropping it ends it.
+/// The network between the nodes of one trial. Dropping it ends the router.
 pub struct Network {
     namespaces: Vec<Namespace>,
     wires: Arc<Wires>,
@@ -45,7 +45,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network for `nodes` nodes, without delays.
+    /// Makes a network for `nodes` nodes, without delays.
     pub fn new(nodes: usize) -> Result<Self, NetworkError> {
         let namespaces: Vec<Namespace> = (0..nodes)
             .map(|_| Namespace::new())
@@ -69,17 +69,17 @@ impl Network {
         (0..self.namespaces.len()).map(address).collect()
     }
 
-    /// Where node `i` lives.
+    /// The namespace of node `i`.
     pub fn namespace(&self, i: usize) -> &Namespace {
         &self.namespaces[i]
     }
 
-    /// From now on a packet and its answer between nodes `a` and `b` take `round_trip` longer than without delay.
+    /// From now on a round trip between nodes `a` and `b` takes `round_trip` longer than without delay.
     pub fn set_round_trip(&self, a: usize, b: usize, round_trip: Duration) {
         self.wires.set_delay(a, b, round_trip / 2);
     }
 
-    /// From now on packets from and to node `i` vanish.
+    /// From now on, packets from and to node `i` vanish.
     pub fn cut(&self, i: usize) {
         self.wires.cut(i);
     }
@@ -89,13 +89,13 @@ impl Drop for Network {
     fn drop(&mut self) {
         self.wires.end();
         if let Some(router) = self.router.take() {
-            // A router that panicked routes no more, which is what is wanted here.
+            // A panicked router routes nothing either, so its result does not matter.
             let _ = router.join();
         }
     }
 }
 
-/// The address of node `i`. Each node sees a network of its own, so these clash with nobody's.
+/// The address of node `i`. Each node is in a private network, so the address cannot conflict with others.
 fn address(i: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, i as u8 + 1)
 }

@@ -1,4 +1,4 @@
-//! The goals that are Trireme's alone: what durable commits cost, and conflicts. Galera is what it is compared with.
+//! The goals of Trireme alone: the cost of durable commits, and conflicts. Galera is the reference.
 
 use super::case::CASE;
 use super::durability::{Point, Strength};
@@ -7,7 +7,7 @@ use super::trace::{MAJORITY, Promise};
 use super::windows::CONFLICTS;
 use crate::frame::{By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, judge};
 
-/// These goals, judged.
+/// Judges these goals.
 pub fn claims(records: &[Record]) -> Vec<Claim> {
     let disk = (TRIREME, Strength::Disk);
     let against = |other: (&str, Strength), single: Option<bool>, least: f64| {
@@ -76,7 +76,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
     ]
 }
 
-/// Galera is what Trireme is compared with.
+/// The verdict on Galera, which is only the reference.
 fn not_asked() -> Verdict {
     Verdict {
         state: State::NotMeasured,

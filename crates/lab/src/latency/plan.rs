@@ -1,4 +1,4 @@
-//! What the user chooses about the experiment, and the cells that follow from it.
+//! The user's choices, and the cells that follow from them.
 
 use std::time::Duration;
 
@@ -34,22 +34,23 @@ pub enum Part {
     Large,
     /// A node that was away for a minute comes back under load.
     Away,
-    /// Commits on stable storage before they are acknowledged: what they cost (sysbench). Needs sysbench.
+    /// The cost of having commits on stable storage before they are acknowledged (sysbench). Needs sysbench.
     Durability,
-    /// Whether they are there before: flushes seen by strace. Needs strace, and the right to trace: root.
+    /// Whether commits are on stable storage before: flushes as strace sees them. Needs strace, and the right to trace:
+    /// root.
     Trace,
     /// Conflicts per commit of four nodes on 10,000 rows (sysbench oltp_read_write). Needs sysbench.
     Windows,
 }
 
 impl Part {
-    /// Its name: that of the option.
+    /// The name, which is also the value of the option.
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 }
 
-/// Whom a trial strikes.
+/// The member that a trial strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
@@ -79,7 +80,7 @@ impl Victim {
 /// slow, and one large transaction. --preset article: all parts, ten trials of each.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Which parts [default: the preset's].
@@ -136,18 +137,18 @@ impl Plan {
         chosen(&self.parts, preset)
     }
 
-    /// The length of a measured stretch.
+    /// The length of a measured time.
     pub fn length(&self) -> Duration {
         let preset = if self.is_quick() { 5 } else { 20 };
         Duration::from_secs(self.seconds.unwrap_or(preset))
     }
 
-    /// Load with members far apart before anything is measured: time for the cluster to adapt.
+    /// The load before any measurement when members are far apart: the cluster needs the time to adapt.
     pub fn settling(&self) -> Duration {
         Duration::from_secs(if self.is_quick() { 3 } else { 10 })
     }
 
-    /// For how long the node of part `away` is away.
+    /// The time for which the node of part `away` is away.
     pub fn away(&self) -> Duration {
         Duration::from_secs(self.away_seconds.unwrap_or(60))
     }
@@ -158,7 +159,7 @@ impl Plan {
         self.large_mib().into_iter().max().filter(|_| large)
     }
 
-    /// All cells: of each case the trials, in which the systems take turns.
+    /// All cells: for each case its trials, in which the systems take turns.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for case in self.cases() {
@@ -175,7 +176,7 @@ impl Plan {
         cells
     }
 
-    /// What is done in a cell of this plan.
+    /// The case of a cell of this plan.
     pub fn case_of(&self, cell: &Cell) -> Option<Case> {
         let mut cases = self.cases().into_iter();
         cases.find(|case| case.factors() == cell.factors)
@@ -212,7 +213,7 @@ impl Plan {
         }
     }
 
-    /// With the third node near, to compare with, and far.
+    /// The cases with the third node near, as the reference, and far.
     fn far_cases(&self) -> Vec<Case> {
         let mut cases = vec![Case::Far(Place::NEAR)];
         let first_started: &[bool] = if self.is_quick() {
@@ -247,7 +248,7 @@ impl Plan {
         cases
     }
 
-    /// Whether `system` is tried in this case: Galera has no sequencer, so that one victim is as good as another.
+    /// Whether `system` is tried in this case. Galera has no leader, so all victims are alike there.
     fn concerns(&self, case: Case, system: &str) -> bool {
         let galera = is_galera(system);
         match case {
@@ -296,7 +297,7 @@ impl Plan {
     }
 }
 
-/// What the user chose, or else what the preset has.
+/// The user's choice, or else the preset's.
 fn chosen<T: Clone>(chosen: &[T], preset: &[T]) -> Vec<T> {
     if chosen.is_empty() { preset } else { chosen }.to_vec()
 }

@@ -1,4 +1,4 @@
-//! What the report shows of the trials: a table per part.
+//! The report of the trials: the introduction, and a table per part.
 
 use super::case::{CASE, PART, VICTIM};
 use super::distance::ROUND_TRIP;
@@ -28,7 +28,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
     ]
 }
 
-/// The figure of a part that progress shows.
+/// The figure that progress shows for a part.
 pub fn headline(part: &str) -> &'static str {
     match part {
         "failover" => failover::GAP,
@@ -44,7 +44,7 @@ pub fn headline(part: &str) -> &'static str {
     }
 }
 
-/// The figures of a part that come first, in this order.
+/// The figures in the first columns of a part's table, in this order.
 fn first_columns(part: Part) -> Vec<String> {
     let names: &[&str] = match part {
         Part::Failover => &[
@@ -83,7 +83,7 @@ fn percentiles(nodes: &[&str]) -> Vec<String> {
     nodes.flat_map(of).collect()
 }
 
-/// A table per part: a row per case and system; and one of the restarted nodes.
+/// A table per part, with a row per case and system; and a table of the restarted nodes.
 pub fn tables(records: &[Record]) -> Vec<Table> {
     let parts = Part::value_variants().iter();
     let mut tables: Vec<Table> = parts.filter_map(|part| table(records, *part)).collect();
@@ -91,7 +91,7 @@ pub fn tables(records: &[Record]) -> Vec<Table> {
     tables
 }
 
-/// What the restart of each node took.
+/// The table of the restart times of each node.
 fn restarted_nodes(records: &[Record]) -> Option<Table> {
     let restarts = |cell: &Cell| cell.level(PART) == Part::Restart.name();
     let systems = records.iter().filter(|r| r.complete && restarts(&r.cell));
@@ -125,7 +125,7 @@ fn table(records: &[Record], part: Part) -> Option<Table> {
         .iter()
         .flat_map(|r| r.measured.figures.keys().cloned())
         .filter(|name| !names.contains(name) && name != FAULT_AT)
-        // They have a table of their own.
+        // These figures have a table of their own.
         .filter(|name| part != Part::Restart || !name.starts_with("node"))
         .collect();
     others.sort_unstable();
@@ -157,7 +157,7 @@ fn table(records: &[Record], part: Part) -> Option<Table> {
     })
 }
 
-/// Case, distance and victim.
+/// The name of a row: case, distance and victim.
 pub fn row_name(record: &Record) -> String {
     let cell = &record.cell;
     let mut name = cell.level(CASE).to_string();
@@ -169,7 +169,7 @@ pub fn row_name(record: &Record) -> String {
     name
 }
 
-/// The median, the least and the greatest.
+/// The median, the minimum and the maximum, as text.
 fn spread(values: &[f64]) -> String {
     let least = values.iter().copied().reduce(f64::min);
     let greatest = values.iter().copied().reduce(f64::max);
@@ -183,7 +183,7 @@ fn spread(values: &[f64]) -> String {
     }
 }
 
-/// A whole number as such, any other as short as its size allows.
+/// A whole number without decimals, any other number with as few digits as its size allows.
 pub fn short(value: f64) -> String {
     match value.fract() == 0.0 {
         true => format!("{value:.0}"),

@@ -1,7 +1,7 @@
-//! Part `restart`: three nodes are restarted one after the other, in order, while clients insert rows.
+//! Part `restart`: three nodes are restarted cleanly, one after the other, while clients insert rows.
 //!
-//! A client begins at each node. When its node goes away, the client goes on at the next one that answers, and returns when
-//! its own is back. Every insert that was acknowledged must be there at the end.
+//! A client begins at each node. When its node goes away, the client continues at the next node that answers, and
+//! returns when its own node is back. Every acknowledged insert must be in the table at the end.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,39 +18,40 @@ use super::roaming::{Roaming, Seen, TABLE};
 use super::site::Site;
 use crate::frame::Measured;
 
-/// How many nodes there are.
+/// The number of nodes.
 pub const NODES: usize = 3;
 
-/// Load before the first node is stopped, and after each is back.
+/// The load before the first node is stopped, and after each node is back.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// What a trial takes, in seconds.
+/// The duration of a trial, in seconds.
 pub const SECONDS: f64 = 30.0;
 
-/// The longest time between two commits of one client, the worst of the clients.
+/// The figure: the longest time between two commits of one client; the worst of the clients.
 pub const GAP: &str = "gap_ms";
 
-/// From the start of a node's server, its position recovered before, until it is synced: the longest of the nodes.
+/// The figure: the time from the start of a node's server, after the recovery of its position, until the node is
+/// synced; the longest of the nodes.
 pub const BACK: &str = "back_s";
 
 /// The figures of each node.
 pub const OF_NODE: [&str; 4] = ["gap_ms", "stop_s", "recover_s", "back_s"];
 
-/// The name of a figure of a node, counted from 1.
+/// The name of a figure of node `number`, from 1.
 pub fn figure_of_node(number: usize, name: &str) -> String {
     format!("node{number}_{name}")
 }
 
-/// How one node was restarted.
+/// The restart of one node.
 struct Restart {
-    /// From before it was stopped to some time after it was back.
+    /// The time from before the stop until some time after the node was back.
     window: Window,
     stop_s: f64,
     recover_s: f64,
     back_s: f64,
 }
 
-/// One trial.
+/// Runs one trial.
 pub fn measure(site: &mut Site) -> Result<Measured, LatencyError> {
     site.cluster.sql(0)?.exec(&format!(
         "CREATE TABLE {TABLE} (client INT, number INT, text VARCHAR(128), PRIMARY KEY (client, number))"
@@ -110,7 +111,7 @@ fn restart(site: &mut Site, load: &Roaming, node: usize) -> Result<Restart, Late
     })
 }
 
-/// Fails if an insert is missing that a client had the answer for.
+/// Fails if an acknowledged insert is missing.
 fn check(site: &Site, clients: &[Seen]) -> Result<(), LatencyError> {
     let mut sql = site.cluster.sql(0)?;
     for (client, seen) in clients.iter().enumerate() {

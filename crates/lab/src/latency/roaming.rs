@@ -1,4 +1,4 @@
-//! Clients that insert rows, and go to another node when theirs goes away.
+//! Clients that insert rows, and change to another node when their own goes away.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,27 +14,27 @@ use super::error::LatencyError;
 use super::load::Commit;
 use crate::frame::LabError;
 
-/// The table that they fill; its key is client and number.
+/// The table of the inserts. Its key is client and number.
 pub const TABLE: &str = "sbtest.restarted";
 
-/// No statement takes longer, unless a server hangs.
+/// The time limit of a statement. Only a hanging server needs longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The row is there already: the attempt before was committed, though its answer got lost.
+/// The error for a row that exists already: an earlier attempt was committed, but its answer was lost.
 const DUPLICATE_KEY: u16 = 1062;
 
-/// What a client saw.
+/// The results of one client.
 pub struct Seen {
-    /// Inserts acknowledged; the nth has the number n.
+    /// The acknowledged inserts; the nth one has the number n.
     pub commits: Vec<Commit>,
-    /// Statements and connections that failed, by kind.
+    /// The statements and connections that failed, by kind.
     pub failed: BTreeMap<String, u64>,
 }
 
-/// Clients at work, one of each node. Dropping it tells them to end.
+/// Clients at work, one per node. Dropping it tells them to end.
 pub struct Roaming {
     clients: Vec<JoinHandle<Seen>>,
     shared: Arc<Shared>,
@@ -42,7 +42,7 @@ pub struct Roaming {
 
 struct Shared {
     sockets: Vec<PathBuf>,
-    /// How often each node has come back.
+    /// The number of returns of each node.
     returns: Vec<AtomicUsize>,
     stop: AtomicBool,
 }
@@ -73,12 +73,12 @@ impl Roaming {
         }
     }
 
-    /// From now on the client of node `i` works there again.
+    /// Tells the client of node `i` to work there again.
     pub fn is_back(&self, i: usize) {
         self.shared.returns[i].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends the clients; returns what each saw.
+    /// Ends the clients, and returns their results.
     pub fn end(mut self) -> Result<Vec<Seen>, LatencyError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let clients = self.clients.drain(..);
@@ -96,14 +96,14 @@ impl Drop for Roaming {
 struct Client {
     home: usize,
     at: usize,
-    /// How often its own node had come back when the client was last there.
+    /// The number of returns of its own node when the client was last there.
     returns_seen: usize,
     sql: Option<Sql>,
     shared: Arc<Shared>,
     failed: BTreeMap<String, u64>,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Done,
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// Inserts a row, at whatever node; false if it was told to end before.
+    /// Inserts a row at any node. Returns false if the load ends before that.
     fn insert(&mut self, number: usize) -> bool {
         let client = self.home;
         let statement =

@@ -1,5 +1,5 @@
-//! Carries packets between TUN devices, each link with its delay, one thread for all. Packets of a link keep their order
-//! (unless its delay is shortened meanwhile, which TCP repairs).
+//! Carries packets between TUN devices, each link with its delay, in one thread. Packets of a link stay in order,
+//! unless the delay is reduced meanwhile; TCP repairs that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,23 +13,23 @@ use tun_rs::SyncDevice;
 
 use super::network::node_at;
 
-/// How soon the router notices that it should end.
+/// The longest time until the router notices that it should end.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Packets taken from a device at a time, so that no other waits long.
+/// The most packets taken from a device at a time, so that other devices do not wait long.
 const BATCH: usize = 64;
 
-/// What the links do, changed while the router runs.
+/// The state of the links; it changes while the router runs.
 pub struct Wires {
     nodes: usize,
-    /// One-way delays in microseconds, a row per sender.
+    /// The one-way delays in microseconds, with a row per sender.
     delay_us: Vec<AtomicU64>,
     cut: Vec<AtomicBool>,
     ended: AtomicBool,
 }
 
 impl Wires {
-    /// Links without delay between `nodes` nodes.
+    /// Makes links without delay between `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self {
             nodes,
@@ -39,14 +39,14 @@ impl Wires {
         }
     }
 
-    /// Sets the delay of the link between two nodes, one way.
+    /// Sets the one-way delay between two nodes, in both directions.
     pub fn set_delay(&self, a: usize, b: usize, delay: Duration) {
         let us = delay.as_micros() as u64;
         self.delay_us[a * self.nodes + b].store(us, Ordering::Relaxed);
         self.delay_us[b * self.nodes + a].store(us, Ordering::Relaxed);
     }
 
-    /// Cuts node `i` off.
+    /// Cuts off node `i`.
     pub fn cut(&self, i: usize) {
         self.cut[i].store(true, Ordering::Relaxed);
     }
@@ -56,7 +56,7 @@ impl Wires {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// Where a packet sent by node `from` goes, and after what delay; `None` if nowhere.
+    /// The destination of a packet from node `from`, and its delay; None if it goes nowhere.
     fn route(&self, from: usize, packet: &[u8]) -> Option<(usize, Duration)> {
         let to = node_at(ipv4_destination(packet)?, self.nodes)?;
         let is_cut = |i: usize| self.cut[i].load(Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Wires {
     }
 }
 
-/// A packet under way. Sorted by the time at which it is due, then by its number, which keeps the order of a link.
+/// A packet on its way. Ordered by due time, then by number, which keeps the order within a link.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UnderWay {
     due: Instant,
@@ -87,7 +87,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router between `devices`, one for each node of `wires`.
+    /// Makes a router between `devices`, one for each node of `wires`.
     pub fn new(devices: Vec<SyncDevice>, wires: Arc<Wires>) -> Self {
         Self {
             devices,
@@ -104,7 +104,7 @@ impl Router {
             self.deliver();
             for from in self.wait() {
                 for _ in 0..BATCH {
-                    // No packet left, or the device is being torn down.
+                    // There are no more packets, or the device is being removed.
                     let Ok(length) = self.devices[from].recv(&mut buffer) else {
                         break;
                     };
@@ -131,7 +131,7 @@ impl Router {
         }
     }
 
-    /// Delivers what is due; a cut also swallows what is under way.
+    /// Delivers the packets that are due. A cut also drops packets on their way.
     fn deliver(&mut self) {
         while let Some(Reverse(next)) = self.under_way.peek() {
             if next.due > Instant::now() {
@@ -147,11 +147,11 @@ impl Router {
     }
 
     fn hand_over(&self, to: usize, packet: &[u8]) {
-        // A packet that a device does not take is lost, as on any network.
+        // A packet that the device does not take is lost, as on any network.
         let _ = self.devices[to].send(packet);
     }
 
-    /// Waits until a packet comes or is due; returns the devices with packets.
+    /// Waits until a packet comes or is due. Returns the devices with packets.
     fn wait(&self) -> Vec<usize> {
         let due = self.under_way.peek().map(|Reverse(next)| next.due);
         let patience = due.map_or(PATIENCE, |due| {
@@ -175,7 +175,7 @@ impl Router {
     }
 }
 
-/// The destination of an IPv4 packet; `None` for anything else, such as the router searches of IPv6.
+/// The destination of an IPv4 packet; None for any other packet, such as router searches of IPv6.
 fn ipv4_destination(packet: &[u8]) -> Option<[u8; 4]> {
     let is_ipv4 = packet.first()? >> 4 == 4;
     packet.get(16..20)?.try_into().ok().filter(|_| is_ipv4)

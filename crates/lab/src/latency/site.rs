@@ -1,4 +1,4 @@
-//! Where one trial takes place: a fresh cluster, on loopback or in a network of its own.
+//! The site of one trial: a fresh cluster, on loopback or in a private network.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use crate::oltp::template;
 /// The database of all loads.
 pub const DATABASE: &str = "sbtest";
 
-/// Rows of its table `sbtest1`.
+/// The rows of the table `sbtest1`.
 pub const ROWS: usize = 10_000;
 
-/// The status variable by which a member names the sequencer: its `wsrep_node_name`.
+/// The status variable in which a member names the leader by its `wsrep_node_name`.
 pub const SEQUENCER_STATUS: &str = "wsrep_trireme_sequencer";
 
 /// A running cluster with its network. Dropping it kills the servers.
 pub struct Site {
-    /// The cluster; dropped before its network.
+    /// The cluster. It is dropped before its network.
     pub cluster: Cluster,
     network: Option<Network>,
 }
 
 impl Site {
-    /// Starts three nodes below `dir`, each in a network of its own without delays.
+    /// Starts three nodes below `dir`, each in a private network without delays.
     pub fn apart(system: &dyn System, dir: &Path) -> Result<Self, LatencyError> {
         Self::start(system, dir, 3, Some(Network::new(3)?), |_| Ok(()))
     }
 
-    /// Starts `nodes` nodes below `dir` on loopback; `prepare` sees the cluster first.
+    /// Starts `nodes` nodes below `dir` on loopback. `prepare` gets the cluster before.
     pub fn on_loopback(
         system: &dyn System,
         dir: &Path,
@@ -85,14 +85,14 @@ impl Site {
     /// The network of a site made with [`apart`](Self::apart).
     ///
     /// # Panics
-    /// On loopback.
+    /// If the site is on loopback.
     pub fn network(&self) -> &Network {
         self.network
             .as_ref()
             .expect("the site was made with a network")
     }
 
-    /// Which node is the sequencer, as node `witness` sees it; `None` if it does not say.
+    /// The leader, as node `witness` sees it; None if the node does not say.
     pub fn sequencer(&self, witness: usize) -> Result<Option<usize>, LatencyError> {
         let node = self.cluster.node(witness);
         let mut sql = node.sql_with_timeout(Duration::from_secs(5))?;

@@ -1,4 +1,4 @@
-//! Part `slow`: what two nodes feel of a third that has too little processor or a slow disk.
+//! Part `slow`: the effect on two nodes of a third with too little processor time or a slow disk.
 
 use std::time::{Duration, Instant};
 
@@ -18,25 +18,25 @@ use super::slow_disk::SlowDisk;
 use crate::frame::Measured;
 use crate::stats::percentile;
 
-/// Clients on each of the two nodes.
+/// The clients on each of the two nodes.
 const CLIENTS: usize = 8;
 
-/// The share of a processor that the third node is left.
+/// The share of a processor that the third node gets.
 const TENTH: f64 = 0.1;
 
-/// The length of a period, the kernel's default.
+/// The length of a period: the kernel's default.
 const CPU_PERIOD: Duration = Duration::from_millis(100);
 
-/// Before anything is measured, and between the begin of the slowness and its measurement.
+/// The load before any measurement, and between the begin of the hindrance and its measurement.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Length of the search for the maximum.
+/// The length of the search for the maximum.
 const MAXIMUM_LENGTH: Duration = Duration::from_secs(8);
 
-/// After a window, for what was due within it.
+/// The pause after a window, in which the commits that were due in it may end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What holds the third node back.
+/// The hindrance of the third node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hindrance {
     /// A tenth of a processor.
@@ -54,7 +54,7 @@ impl Hindrance {
         }
     }
 
-    /// Prepares node `slow` of a cluster that is not started yet.
+    /// Prepares node `slow` of a cluster that has not started yet.
     pub fn prepare(self, cluster: &mut Cluster, slow: usize) -> Result<(), PreloadError> {
         match self {
             Self::Cpu => Ok(()),
@@ -63,13 +63,13 @@ impl Hindrance {
     }
 }
 
-/// 99th percentile of the slow stretch, divided by the usual one.
+/// The figure: the 99th percentile with the hindrance, divided by the usual one.
 pub const P99_RATIO: &str = "p99_ratio";
 
-/// Commits per second of the slow stretch, divided by the usual ones.
+/// The figure: the commits per second with the hindrance, divided by the usual ones.
 pub const COMMITS_RATIO: &str = "commits_ratio";
 
-/// The node that is slow. The first started is the sequencer at the start.
+/// The node with the hindrance. At the start, the node that was started first is the leader.
 pub fn node_of(victim: Victim) -> usize {
     match victim {
         Victim::Sequencer => 0,
@@ -77,7 +77,7 @@ pub fn node_of(victim: Victim) -> usize {
     }
 }
 
-/// One trial, on a cluster that the hindrance was prepared for.
+/// Runs one trial on a cluster that is prepared for the hindrance.
 pub fn measure(
     site: &Site,
     hindrance: Hindrance,
@@ -88,7 +88,7 @@ pub fn measure(
     let node = site.cluster.node(slow);
     match (hindrance, node.pid()) {
         (Hindrance::Cpu, Some(pid)) => {
-            // Dropping it lifts the limit, so that the end of the server does not take long.
+            // The drop lifts the limit, so that the server can end fast.
             let share = CpuShare::new("slow")?;
             share.add(pid)?;
             observe_both(site, slow, length, || Ok(share.limit(TENTH, CPU_PERIOD)?))
@@ -103,7 +103,7 @@ pub fn measure(
     }
 }
 
-/// Load without the hindrance, and with it.
+/// Observes the load without the hindrance, and with it.
 fn observe_both(
     site: &Site,
     slow: usize,
@@ -146,7 +146,7 @@ fn observe_both(
     Ok(measured(figures, by_second(&all(&steady), began, seconds)))
 }
 
-/// Throughput and 99th percentile of one stretch.
+/// The throughput and the 99th percentile in one window.
 pub(super) struct Observed {
     tps: f64,
     pub(super) p99_ms: f64,
@@ -158,16 +158,16 @@ fn observe(load: &Load, rate: f64, length: Duration) -> Result<Observed, Latency
     Ok(observed(&all(load), rate, window))
 }
 
-/// What clients at this rate saw in `window`.
+/// Evaluates the commits in `window` of clients with this rate.
 pub(super) fn observed(commits: &[Commit], rate: f64, window: Window) -> Observed {
     let length = window.to - window.from;
     let mut ms = latencies_ms(commits, window);
-    // What was due and is not done counts as if it took the whole window: a stall must not vanish from the percentile.
+    // An update that was due and is not done counts with the whole window: a stall must not vanish from the percentile.
     let due = (rate * length.as_secs_f64()) as usize;
     ms.resize(ms.len().max(due), length.as_secs_f64() * 1000.0);
     ms.sort_by(f64::total_cmp);
     Observed {
-        // A backlog worked off may exceed the rate; that is no more throughput than was asked for.
+        // The clients may work off a backlog faster than the rate; that is no higher throughput than the rate.
         tps: per_second(commits, window).min(rate),
         p99_ms: percentile(&ms, 0.99).unwrap_or_default(),
     }

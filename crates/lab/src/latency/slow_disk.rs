@@ -1,4 +1,4 @@
-//! A server with a slow disk, by a small library that is loaded into it.
+//! Makes the disk of a server slow, by a small library that is loaded into the server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use trireme_testbed::Node;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::preload::{self, PreloadError};
 
-/// What each flush, and each write past the page cache, takes longer.
+/// The additional time of each flush, and of each write past the page cache.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// The library.
+/// The name of the library.
 const LIBRARY: &str = "slow_disk";
 const SOURCE: &str = include_str!("slow_disk.c");
 
-/// The disk of one node, which can be made slow while the server runs.
+/// The disk of one node. It can be made slow while the server runs.
 pub struct SlowDisk {
     control: PathBuf,
 }
 
 impl SlowDisk {
-    /// Prepares node `i` of a cluster that is not started yet; its disk is as fast as it is.
+    /// Prepares node `i` of a cluster that has not started yet. Its disk is not slow at first.
     pub fn prepare(cluster: &mut Cluster, i: usize) -> Result<(), PreloadError> {
         preload::into(cluster, [i], LIBRARY, SOURCE)?;
         let disk = Self::of(cluster.node(i));
@@ -28,7 +28,7 @@ impl SlowDisk {
         disk.lift()
     }
 
-    /// The disk of a node that was prepared.
+    /// The disk of a prepared node.
     pub fn of(node: &Node) -> Self {
         let control = node.dir.join("slow_disk");
         Self { control }
@@ -39,7 +39,7 @@ impl SlowDisk {
         self.set(DELAY)
     }
 
-    /// From now on the disk is as fast as it is.
+    /// From now on the disk is not slow.
     pub fn lift(&self) -> Result<(), PreloadError> {
         self.set(Duration::ZERO)
     }

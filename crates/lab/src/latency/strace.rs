@@ -1,4 +1,4 @@
-//! What a running server writes and flushes, as strace sees it from outside.
+//! Observes by strace, from outside, the writes and flushes of a running server.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -14,20 +14,20 @@ use trireme_testbed::process;
 
 use super::error::LatencyError;
 
-/// For strace to find all threads of a server, and to let go of them.
+/// The time limit for strace to attach to all threads of a server, and to detach.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Longer than any write that is looked into.
+/// The most bytes that strace shows of a write; longer than any write of interest.
 const WRITE_BYTES: usize = 8 << 20;
 
-/// One strace at work on one process. Dropping it ends it; the process goes on.
+/// A running strace on one process. Dropping it ends strace; the process continues.
 pub struct Strace {
     child: Child,
     dir: PathBuf,
 }
 
 impl Strace {
-    /// Follows all threads of process `pid` from now on. What it sees goes into `dir`, which is made.
+    /// Attaches to all threads of process `pid`. The output goes into `dir`, which is made.
     pub fn attach(pid: u32, dir: &Path) -> Result<Self, LatencyError> {
         let io_error = |source| LatencyError::Io {
             path: dir.to_path_buf(),
@@ -36,7 +36,7 @@ impl Strace {
         let strace = packages::find("strace", "strace")?;
         fs::create_dir_all(dir).map_err(io_error)?;
         let words = dir.join("words");
-        // A file per thread: there no call is interrupted by another's line.
+        // One file per thread, so that no line interrupts a call of another thread.
         let child = Command::new(strace)
             .args(["-ff", "-ttt", "-T", "-y", "-e", "signal=none"])
             .args(["-e", "trace=write,pwrite64,fsync,fdatasync"])
@@ -69,7 +69,7 @@ impl Strace {
         }
     }
 
-    /// Ends it, and returns what it saw of the files whose names are `chosen`.
+    /// Ends strace, and returns the calls on the files whose names are `chosen`.
     pub fn finish(mut self, chosen: fn(&str) -> bool) -> Result<Calls, LatencyError> {
         self.end();
         let io_error = |source| LatencyError::Io {
@@ -89,7 +89,7 @@ impl Strace {
 
     fn end(&mut self) {
         let began = Instant::now();
-        // It lets go of the server, and writes what it holds back.
+        // strace then detaches from the server and writes its buffered output.
         let _ = process::signal(self.child.id(), Signal::TERM);
         while matches!(self.child.try_wait(), Ok(None)) {
             if began.elapsed() > PATIENCE {
@@ -108,11 +108,11 @@ impl Drop for Strace {
     }
 }
 
-/// A write of a file. Times are microseconds since 1970.
+/// A write to a file. Times are microseconds since 1970.
 struct Write {
     file: String,
     end_us: u64,
-    /// As strace shows it: what can be printed is there as it was written.
+    /// The bytes as strace shows them: printable characters are unchanged.
     bytes: String,
 }
 
@@ -123,7 +123,7 @@ struct Flush {
     end_us: u64,
 }
 
-/// Writes and flushes of one server.
+/// The writes and flushes of one server.
 #[derive(Default)]
 pub struct Calls {
     writes: Vec<Write>,
@@ -131,13 +131,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// How many flushes there were.
+    /// The number of flushes.
     pub fn flushes(&self) -> usize {
         self.flushes.len()
     }
 
-    /// For each of `marks`, which have all the same `prefix` and length, when the first flush ended that had begun after the
-    /// mark was written; `None` if there was none.
+    /// For each of `marks`, which all have the same `prefix` and length: the end of the first flush that began after
+    /// the mark was written. None if there was no such flush.
     pub fn flushed_us(&self, prefix: &str, marks: &[String]) -> Vec<Option<u64>> {
         let mut written: std::collections::HashMap<&str, &Write> = std::collections::HashMap::new();
         let length = marks.first().map_or(prefix.len(), String::len);
@@ -170,8 +170,8 @@ impl Calls {
         Ok(())
     }
 
-    /// Takes in a line such as `1700000000.000001 fdatasync(43</data/x.log>) = 0 <0.000200>`. One that tells of no successful
-    /// call, or of another file, is left out.
+    /// Takes in a line such as `1700000000.000001 fdatasync(43</data/x.log>) = 0 <0.000200>`. Skips calls that failed,
+    /// and calls on other files.
     fn take(&mut self, line: &str, chosen: fn(&str) -> bool) -> Option<()> {
         let (time, call) = line.split_once(' ')?;
         let (name, arguments) = call.split_once('(')?;
@@ -203,7 +203,7 @@ impl Calls {
     }
 }
 
-/// Microseconds from a text such as `12.000345`.
+/// Parses a text such as `12.000345` as microseconds.
 fn micros(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.')?;
     let seconds: u64 = seconds.parse().ok()?;

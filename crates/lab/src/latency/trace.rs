@@ -1,7 +1,7 @@
-//! Part `trace`: is what was acknowledged on stable storage before, and on how many nodes?
+//! Part `trace`: whether an acknowledged commit was on stable storage before the answer, and on how many nodes.
 //!
-//! Each commit inserts a mark of its own; strace shows when each server wrote the mark to its log and flushed it, the client
-//! when COMMIT returned. All by the one clock of the machine.
+//! Each commit inserts a unique mark. strace shows when each server wrote the mark to its log and flushed it; the
+//! client knows when COMMIT returned. All times are by the one clock of the machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use super::site::Site;
 use super::strace::{Calls, Strace};
 use crate::frame::Measured;
 
-/// Clients on each node: some commits share a flush.
+/// The clients on each node; with two, some commits share a flush.
 const CLIENTS: usize = 2;
 
-/// For a commit.
+/// The time limit for a commit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Every mark begins so, and no other text that servers write.
+/// The beginning of every mark; no other text that servers write begins so.
 const PREFIX: &str = "mark-of-a-commit-";
 
-/// What is promised, and in which files that must be seen.
+/// The promise, which decides the files in which the marks must appear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
-    /// `repl.durability=disk`: our log, on a majority.
+    /// `repl.durability=disk`: in our log, on a majority.
     Disk,
-    /// `repl.durability=os`: none against a power loss; shows that the check sees it.
+    /// `repl.durability=os`: no promise for a power loss. It shows that the check notices this.
     Os,
-    /// `innodb_flush_log_at_trx_commit=1` under Galera: InnoDB's log, on the node of the client.
+    /// `innodb_flush_log_at_trx_commit=1` under Galera: in InnoDB's log, on the client's node.
     InnoDb,
 }
 
 impl Promise {
-    /// All of them.
+    /// All promises.
     pub const ALL: [Self; 3] = [Self::InnoDb, Self::Disk, Self::Os];
 
     /// Its name in the report.
@@ -52,7 +52,7 @@ impl Promise {
         }
     }
 
-    /// Sets a cluster up so.
+    /// Configures a cluster for this promise.
     pub fn set(self, settings: &mut Settings) {
         let flush = u8::from(self == Self::InnoDb);
         let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
@@ -65,7 +65,7 @@ impl Promise {
         .to_string();
     }
 
-    /// Whether this file has the commits.
+    /// Whether this file contains the commits.
     fn is_log(self) -> fn(&str) -> bool {
         match self {
             Self::Disk | Self::Os => |name| name.starts_with("trireme-") && name.ends_with(".log"),
@@ -74,7 +74,7 @@ impl Promise {
     }
 }
 
-/// Commits that were flushed on a majority of the nodes before they were acknowledged.
+/// The figure: the commits that were flushed on a majority of the nodes before they were acknowledged, in percent.
 pub const MAJORITY: &str = "on_majority_before_percent";
 
 /// An acknowledged commit.
@@ -84,7 +84,7 @@ struct Acknowledged {
     at_us: u64,
 }
 
-/// One trial.
+/// Runs one trial.
 pub fn measure(site: &Site, promise: Promise, length: Duration) -> Result<Measured, LatencyError> {
     let table = "CREATE TABLE sbtest.marks (mark CHAR(32) CHARACTER SET latin1 PRIMARY KEY)";
     site.cluster.sql(0)?.exec(table)?;
@@ -105,7 +105,7 @@ pub fn measure(site: &Site, promise: Promise, length: Duration) -> Result<Measur
     }
 }
 
-/// Commits marks on all nodes for so long.
+/// Commits marks on all nodes for this time.
 fn load(site: &Site, length: Duration) -> Result<Vec<Acknowledged>, LatencyError> {
     let stop = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..site.cluster.nodes().len() * CLIENTS)
@@ -160,7 +160,7 @@ fn figures(acknowledged: &[Acknowledged], calls: &[Calls]) -> Vec<(&'static str,
         own += usize::from(is_before(by_node[commit.node][i]));
         let mut held: Vec<u64> = by_node.iter().filter_map(|moments| moments[i]).collect();
         held.sort_unstable();
-        // From here on more than half of the nodes held it.
+        // From this moment on, more than half of the nodes had it on disk.
         let since = held.get(calls.len() / 2).copied();
         majority += usize::from(is_before(since));
         if let Some(since) = since {

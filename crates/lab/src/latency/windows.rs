@@ -1,4 +1,4 @@
-//! Part `windows`: conflicts of four nodes on a small table, under a sysbench process for each node.
+//! Part `windows`: the conflicts of four nodes on a small table, with a sysbench process for each node.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use super::site::{ROWS, Site};
 use crate::frame::Measured;
 use crate::oltp::run_load;
 
-/// How many nodes there are.
+/// The number of nodes.
 pub const NODES: usize = 4;
 
 /// Threads per node.
 const THREADS: usize = 6;
 
-/// Load before the measurement.
+/// The load before the measurement.
 const WARMUP_S: u64 = 3;
 
-/// Transactions that lost against another one, per transaction that was committed.
+/// The figure: the transactions that lost against another one, per committed transaction.
 pub const CONFLICTS: &str = "conflicts_per_commit";
 
-/// One trial.
+/// Runs one trial.
 pub fn measure(
     site: &mut Site,
     repetition: u32,
     length: Duration,
 ) -> Result<Measured, LatencyError> {
     let load = Load::read_write(1, ROWS, THREADS);
-    // The systems get the same random numbers.
+    // All systems get the same random numbers.
     let seed = repetition * 1000;
     run_load(site.cluster.nodes(), &load, WARMUP_S, seed + 500)?;
     let summaries = run_load(site.cluster.nodes(), &load, length.as_secs(), seed)?;

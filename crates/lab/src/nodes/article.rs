@@ -1,7 +1,8 @@
-//! The figures of the article, and at which points they were measured.
+//! The figures of the article, and their points.
 //!
-//! The article tells nodes, connections and appliers. How connections divide into clients is known up to 48, by 8 threads
-//! each; 80 and 160 are taken for 5 clients. Runs with 24 connections and more are taken for 120 s unless it says otherwise.
+//! The article gives nodes, connections and appliers. It divides up to 48 connections into clients of 8 threads each.
+//! Assumed here: 80 and 160 connections are 5 clients, and runs with 24 connections or more took 120 s unless the
+//! article says otherwise.
 
 use super::points::{Factor, Point};
 
@@ -34,7 +35,8 @@ pub const FIGURES: [(Point, f64); 25] = [
     (Point::new([3, 6, 8, 1, 120]), 1428.9),
 ];
 
-/// The article's figure at a point, whatever the length of the run here; of two lengths there, that of the shorter run.
+/// The article's figure at a point, for any length of the run here. If the article has two lengths, the shorter run's
+/// figure.
 pub fn figure(point: Point) -> Option<f64> {
     let any_length = |point: Point| point.with(Factor::Seconds, 0);
     let mut here = FIGURES

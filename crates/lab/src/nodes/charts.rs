@@ -1,4 +1,4 @@
-//! The report's plots.
+//! The report's charts.
 
 use super::points::{Factor, Point, lines, points_of};
 use super::{TPS, article};
@@ -8,7 +8,7 @@ use crate::stats::{mean_interval, median};
 /// The name of the article's line.
 const ARTICLE: &str = "article (2025)";
 
-/// The plots.
+/// All charts.
 pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
     let drawing = Drawing { records, systems };
     let mut all = drawing.by_nodes();
@@ -24,8 +24,8 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Throughput of one client on clusters of any size; the same as a share of one node, beside the article; and what a
-    /// transaction costs all nodes together.
+    /// The throughput of one client by the size of the cluster; the same as a share of one node, beside the article;
+    /// and the processor time of a transaction on all nodes together.
     fn by_nodes(&self) -> Vec<Chart> {
         let mut charts = Vec::new();
         for line in lines(&self.points(), Factor::Nodes) {
@@ -89,9 +89,9 @@ impl Drawing<'_> {
         }
     }
 
-    /// Throughput by connections, whether they come from further clients or from further threads.
+    /// The throughput by connections, from more clients or from more threads.
     fn by_connections(&self) -> Vec<Chart> {
-        // Points that differ in nothing else become the same one.
+        // Points that differ only in clients and threads become the same.
         let rest = |p: &Point| p.with(Factor::Clients, 0).with(Factor::Threads, 0);
         let points = self.points();
         let mut rests: Vec<Point> = points.iter().map(rest).collect();
@@ -135,7 +135,8 @@ impl Drawing<'_> {
         lines.map(chart).collect()
     }
 
-    /// The commits of each second: one client on the largest cluster, and the most connections, in their first repetition.
+    /// The commits of each second in the first repetition: of one client on the largest cluster, and of the most
+    /// connections.
     fn timeline(&self) -> Vec<Chart> {
         let points = self.points();
         let one_client = points.iter().filter(|p| p.level(Factor::Clients) == 1);
@@ -175,7 +176,7 @@ impl Drawing<'_> {
         (1..).zip(commits).map(at_second).collect()
     }
 
-    /// The points at which any system was measured.
+    /// The points at which a system was measured.
     fn points(&self) -> Vec<Point> {
         let of = |system: &String| points_of(self.records, system);
         let mut all: Vec<Point> = self.systems.iter().flat_map(of).collect();

@@ -1,6 +1,7 @@
 //! The claims of the article, as predicates on the records.
 //!
-//! That there is an optimum near 3 nodes and 40 connections is a claim for a design of experiments: `trireme bench optimum`.
+//! The article also claims an optimum near 3 nodes and 40 connections. That needs a design of experiments: `trireme
+//! bench optimum`.
 
 use super::TPS;
 use super::points::{Factor, Point, lines, points_of};
@@ -11,10 +12,10 @@ use crate::frame::{
 /// The cluster of the article's figure.
 const MOST_NODES: u64 = 9;
 
-/// What nine nodes keep of the throughput of one: 0.72 in the article, give or take five points.
+/// The throughput of nine nodes as a share of that of one: 0.72 in the article, plus or minus five points.
 const NINE_OF_ONE: (f64, f64) = (0.67, 0.77);
 
-/// "Hardly matter": more appliers kept 0.92 and 0.95 in the article, which called that no effect.
+/// "Hardly matter": with more appliers the article had 0.92 and 0.95 of the throughput, and called that no effect.
 const HARDLY: (f64, f64) = (0.9, 1.1);
 
 /// All claims, judged for Galera and for Trireme.
@@ -54,7 +55,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
     claims
 }
 
-/// What the article could not ask.
+/// The comparison with Galera, which the article could not make.
 fn against_galera(records: &[Record]) -> Claim {
     let one_client: Vec<Point> = lines(&points_of(records, "trireme"), Factor::Nodes)
         .into_iter()
@@ -77,7 +78,7 @@ fn against_galera(records: &[Record]) -> Claim {
     }
 }
 
-/// A claim that all comparisons lie in a range: it holds if all do, and fails if one lies outside.
+/// A claim that all ratios lie in a range. It holds if all do, and fails if one is outside.
 fn between(parts: &[Part], (low, high): (f64, f64)) -> Verdict {
     let above = judge(parts, Wanted::Above(low));
     let below = judge(parts, Wanted::Below(high));
@@ -92,7 +93,7 @@ fn between(parts: &[Part], (low, high): (f64, f64)) -> Verdict {
 
 type Part = (String, Option<Comparison>);
 
-/// The records, seen for one system.
+/// The records, with the system to judge.
 struct Judge<'a> {
     records: &'a [Record],
     system: &'a str,
@@ -103,7 +104,7 @@ impl Judge<'_> {
         lines(&points_of(self.records, self.system), factor)
     }
 
-    /// The throughput at one point divided by that at another, which differs in one factor.
+    /// The throughput at one point divided by that at another point, which differs in one factor.
     fn ratio(&self, factor: Factor, (first, second): (Point, Point)) -> Part {
         let side = |point: Point| move |cell: &Cell| Point::of(cell) == point;
         let (chosen, other) = (side(first), side(second));
@@ -126,14 +127,14 @@ impl Judge<'_> {
         (name, ratio)
     }
 
-    /// The largest level against the smallest one.
+    /// Compares the largest level with the smallest one.
     fn ends(&self, factor: Factor) -> Vec<Part> {
         let lines = self.lines(factor).into_iter();
         let ends = lines.filter_map(|line| Some((*line.last()?, *line.first()?)));
         ends.map(|ends| self.ratio(factor, ends)).collect()
     }
 
-    /// Each larger level against the smallest one.
+    /// Compares each larger level with the smallest one.
     fn to_fewest(&self, factor: Factor) -> Vec<Part> {
         let mut parts = Vec::new();
         for line in self.lines(factor) {
@@ -143,7 +144,7 @@ impl Judge<'_> {
         parts
     }
 
-    /// One client: each cluster against one node.
+    /// With one client: compares each cluster with one node.
     fn to_one_node(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for line in self.lines(Factor::Nodes) {
@@ -158,7 +159,7 @@ impl Judge<'_> {
         parts
     }
 
-    /// One client: nine nodes against one.
+    /// With one client: compares nine nodes with one.
     fn nine_to_one(&self) -> Vec<Part> {
         let mut parts = self.to_one_node();
         parts.retain(|(name, _)| name.starts_with(&format!("{MOST_NODES} / 1 ")));

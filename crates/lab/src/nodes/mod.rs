@@ -1,7 +1,7 @@
 //! `trireme bench nodes`: "How does Galera Cluster behave with many nodes?" (fromDual, 2025).
 //!
-//! Client processes, each with a schema and a node of its own, on clusters of one to nine nodes. The points are in [`plan`];
-//! the load is [`crate::client_processes`].
+//! Client processes, each with its own schema and node, run on clusters of one to nine nodes. [`plan`] has the points;
+//! [`crate::client_processes`] is the load.
 
 mod article;
 mod charts;
@@ -29,19 +29,20 @@ const NAME: &str = "nodes";
 /// The system of the article, and ours.
 const SYSTEMS: [&str; 2] = ["galera", "trireme"];
 
-/// The figure by which systems are compared.
+/// The figure for comparing systems.
 const TPS: &str = "tps";
 
-/// The buffer pool of each node, in MiB. It holds the data of all clients, and nine of them fit into a small machine.
+/// The buffer pool of each node, in MiB. It holds the data of all clients, and nine such pools fit into a small
+/// machine.
 const BUFFER_POOL_MIB: u64 = 128;
 
-/// Memory of a server beside its buffer pool, in MiB.
+/// The memory of a server without its buffer pool, in MiB.
 const SERVER_MIB: u64 = 256;
 
-/// Data directory, redo log and write-set cache of a server, in MiB.
+/// The data directory, redo log and write-set cache of a server, in MiB.
 const DISK_MIB: u64 = 600;
 
-/// Hosts that the cluster's address names although they do not exist. Nothing listens at this port (tcpmux).
+/// Hosts in the cluster's address that do not exist. No process listens at this port (tcpmux).
 const ABSENT: [&str; 3] = ["127.0.1.1:1", "127.0.1.2:1", "127.0.1.3:1"];
 
 /// Runs the experiment, or goes on with it.
@@ -57,7 +58,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Fails before anything starts if the choices cannot be measured.
+    /// Fails before any start if the choices cannot be measured.
     fn check(&self) -> Result<(), LabError> {
         let nodes = self.most(Factor::Nodes) as usize;
         client_processes::check_systems(&self.plan.frame.systems, nodes)?;
@@ -106,7 +107,7 @@ impl Experiment for Nodes {
             "--query-cache-type=OFF".to_string(),
             "--query-cache-size=0".to_string(),
             format!("--innodb-buffer-pool-size={BUFFER_POOL_MIB}M"),
-            // All of them may be on one node, beside our own.
+            // All clients may be on one node, beside our own connections.
             format!("--max-connections={}", self.connections() + 50),
         ];
         Setup {
@@ -115,7 +116,7 @@ impl Experiment for Nodes {
             arguments: arguments.into(),
             generation: match self.plan.frame.preset() {
                 Preset::Quick => 0,
-                // Every cell has fresh servers, since every run changes the data.
+                // Every cell has fresh servers, because every run changes the data.
                 _ => position.unwrap_or(0) as u32,
             },
         }
@@ -134,7 +135,7 @@ impl Experiment for Nodes {
         let nodes = point.level(Factor::Nodes) as f64;
         let clients = point.level(Factor::Clients) as f64;
         let load = self.plan.warmup() + point.level(Factor::Seconds);
-        // A node takes a snapshot when it joins; a schema is compared on each node.
+        // A node takes a snapshot when it joins; and each schema is compared on each node.
         let start = match self.plan.frame.preset() {
             Preset::Quick => 1.0,
             _ => 3.0,

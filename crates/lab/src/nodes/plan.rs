@@ -1,4 +1,4 @@
-//! What the user chooses about the experiment, and the points that follow from it.
+//! The user's choices, and the points that follow from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub const SCHEMA: Schema = Schema {
 /// there with the most clients. After every run all nodes must hold the same rows.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Cluster sizes [default: 1,3,5,7,9; quick: 1,3,9; article: 1,2,...,9].
@@ -99,7 +99,7 @@ impl Plan {
         points
     }
 
-    /// Where the other factors than the number of nodes are varied.
+    /// The number of nodes at which the other factors are varied.
     fn large_cluster(&self) -> u64 {
         let quick = self.frame.preset() == Preset::Quick && self.nodes.is_empty();
         match quick {
@@ -126,8 +126,8 @@ impl Plan {
         let systems = &self.frame.systems;
         let mut cells = Vec::new();
         for repetition in 1..=self.frame.repetitions() {
-            // Systems take turns at each point; the quick pass spares the starts of servers, and lets each system have all of
-            // its points in an order in which they share servers.
+            // Systems take turns at each point. The quick pass saves starts of servers: each system does all of its
+            // points at once, in an order in which they share servers.
             if self.frame.preset() == Preset::Quick {
                 points.sort_by_key(|p| (p.level(Factor::Nodes), p.level(Factor::Appliers)));
                 let of = |system: &String| {
@@ -150,7 +150,7 @@ impl Plan {
         cells
     }
 
-    /// Load before each measurement, in seconds.
+    /// The load before each measurement, in seconds.
     pub fn warmup(&self) -> u64 {
         self.warmup_seconds.unwrap_or(match self.frame.preset() {
             Preset::Quick => 1,
@@ -158,7 +158,7 @@ impl Plan {
         })
     }
 
-    /// What a cell's clients do.
+    /// The load of a cell.
     pub fn load(&self, cell: &Cell) -> ClientProcesses {
         let point = Point::of(cell);
         ClientProcesses {
@@ -169,7 +169,7 @@ impl Plan {
         }
     }
 
-    /// For how long. All systems get the same random numbers.
+    /// The times of load of a cell. All systems get the same random numbers.
     pub fn span(&self, cell: &Cell) -> Span {
         Span {
             warmup: self.warmup(),

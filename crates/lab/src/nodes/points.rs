@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::frame::{Cell, Record};
 
-/// What is varied.
+/// A factor of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Factor {
     /// Nodes of the cluster.
@@ -20,7 +20,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// All of them, in the order of a point's levels.
+    /// All factors, in the order of a point's levels.
     pub const ALL: [Self; 5] = [
         Self::Nodes,
         Self::Clients,
@@ -51,7 +51,7 @@ impl Point {
         Self(levels)
     }
 
-    /// Where a cell is measured.
+    /// The point of a cell.
     pub fn of(cell: &Cell) -> Self {
         Self(Factor::ALL.map(|factor| cell.number(factor.name())))
     }
@@ -71,7 +71,7 @@ impl Point {
         self.0[factor as usize]
     }
 
-    /// The same point but for one factor.
+    /// The same point with another level of one factor.
     pub fn with(mut self, factor: Factor, level: u64) -> Self {
         self.0[factor as usize] = level;
         self
@@ -82,7 +82,7 @@ impl Point {
         self.level(Factor::Clients) * self.level(Factor::Threads)
     }
 
-    /// All factors but one, as text.
+    /// All factors except one, as text.
     pub fn without(self, factor: Factor) -> String {
         let others = Factor::ALL.into_iter().filter(|other| *other != factor);
         let levels = others.map(|f| format!("{} {}", f.name(), self.level(f)));
@@ -99,7 +99,7 @@ pub fn points_of(records: &[Record], system: &str) -> Vec<Point> {
     points.into_iter().collect()
 }
 
-/// Points that differ in one factor alone, with at least two levels of it, each group in order of the levels.
+/// Groups of points that differ in only one factor and have at least two levels of it. Each group is sorted by level.
 pub fn lines(points: &[Point], factor: Factor) -> Vec<Vec<Point>> {
     let others: BTreeSet<Point> = points.iter().map(|point| point.with(factor, 0)).collect();
     let line = |other: Point| -> Vec<Point> {

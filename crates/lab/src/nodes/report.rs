@@ -1,4 +1,4 @@
-//! What the report says and lists.
+//! The texts and tables of the report.
 
 use super::plan::{Plan, SCHEMA};
 use super::points::{Factor, Point, points_of};
@@ -62,7 +62,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
     ]
 }
 
-/// The tables.
+/// All tables.
 pub fn tables(records: &[Record], systems: &[String]) -> Vec<Table> {
     vec![
         throughput(records, systems),
@@ -89,7 +89,7 @@ fn rows<'a>(records: &[Record], systems: &'a [String]) -> Vec<(Point, &'a String
         points.map(move |point| (point, system))
     };
     let mut rows: Vec<(Point, &String)> = systems.iter().flat_map(of).collect();
-    // Stable: systems keep their order.
+    // The sort is stable: systems keep their order.
     rows.sort_by_key(|(point, _)| *point);
     rows
 }
@@ -133,12 +133,13 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
     }
 }
 
-/// The median alone: a row holds many figures.
+/// Only the median, because a row holds many figures.
 fn middle(values: &[f64], digits: usize) -> String {
     median(values).map_or("-".to_string(), |value| format!("{value:.digits$}"))
 }
 
-/// Ours beside theirs: at points that the article has too, whatever the run's length, and relative to each other.
+/// Our figures beside the article's, at the points that both have, for any length of the run; and relative to each
+/// other.
 fn beside_the_article(records: &[Record], systems: &[String]) -> Table {
     let mut header = heads();
     header.extend(systems.iter().map(|system| format!("{system}, tx/s")));

@@ -1,4 +1,4 @@
-//! The report's plots.
+//! The report's charts.
 
 use super::figures::{DEADLOCKS_PER_S, TX_PER_S};
 use super::plan::PLAIN;
@@ -38,7 +38,7 @@ fn sweep(records: &[Record]) -> Chart {
     }
 }
 
-/// A figure by the number of nodes; the plain server is a level line.
+/// A figure by the number of nodes. The plain server is a horizontal line.
 fn by_nodes(records: &[Record], systems: &[String], rows: u32, (figure, y): (&str, &str)) -> Chart {
     let of = |system: &String| -> Vec<Point> {
         let points = points_of(records, system, Part::Run).into_iter();
@@ -72,7 +72,7 @@ fn by_nodes(records: &[Record], systems: &[String], rows: u32, (figure, y): (&st
     }
 }
 
-/// Deadlocks by table size on the most nodes.
+/// Deadlocks by table size, on the most nodes.
 fn by_rows(records: &[Record], systems: &[String]) -> Chart {
     let run = |system: &String| points_of(records, system, Part::Run);
     let most = systems.iter().flat_map(run).map(|p| p.nodes).max();
@@ -101,7 +101,7 @@ fn by_rows(records: &[Record], systems: &[String]) -> Chart {
     }
 }
 
-/// The seconds of the first repetition on each system's most nodes, if there are enough for a line.
+/// The seconds in the first repetition on each system's most nodes; None if they are too few for a line.
 fn timeline(records: &[Record], systems: &[String], rows: u32) -> Option<Chart> {
     let line = |system: &String| -> Option<Series> {
         let mut points = points_of(records, system, Part::Run).into_iter();
@@ -135,7 +135,7 @@ fn plural(n: u16) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// A point of a chart: the median of the repetitions with the interval of their mean.
+/// A point of a chart: the median of the repetitions, with the interval of their mean.
 fn place(
     records: &[Record],
     system: &str,
@@ -151,7 +151,7 @@ fn place(
     })
 }
 
-/// The sizes of the table that were measured.
+/// The measured sizes of the table.
 fn table_sizes(records: &[Record], systems: &[String]) -> Vec<u32> {
     let run = |system: &String| points_of(records, system, Part::Run);
     let mut sizes: Vec<u32> = systems.iter().flat_map(run).map(|p| p.rows).collect();

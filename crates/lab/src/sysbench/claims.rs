@@ -5,7 +5,8 @@ use super::plan::PLAIN;
 use super::points::{Part, Point, points_of};
 use crate::frame::{By, Cell, Claim, Comparison, Record, Side, Verdict, Wanted, judge};
 
-/// "Is what limits": with its deadlocks committed, the small table would reach this part of the large one's throughput.
+/// "Is what limits": if its deadlocks committed, the small table would reach this share of the large table's
+/// throughput.
 const WITHOUT_DEADLOCKS: f64 = 0.95;
 
 /// All claims, judged for Galera and for Trireme.
@@ -46,7 +47,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
 
 type Compared = (String, Option<Comparison>);
 
-/// The records, seen for one system.
+/// The records, with the system to judge.
 struct Judge<'a> {
     records: &'a [Record],
     system: &'a str,
@@ -57,7 +58,7 @@ impl Judge<'_> {
         points_of(self.records, self.system, Part::Run)
     }
 
-    /// The points with the most nodes, by table size. One node has no conflicts between nodes.
+    /// The points with the most nodes, by table size; none for one node, which has no conflicts between nodes.
     fn largest_cluster(&self) -> Vec<Point> {
         let points = self.points();
         let most = points.iter().map(|p| p.nodes).max().filter(|n| *n > 1);
@@ -98,7 +99,7 @@ impl Judge<'_> {
         judge(&parts, Wanted::Above(1.0))
     }
 
-    /// Each size of cluster against the next smaller one.
+    /// Compares each size of cluster with the next smaller one.
     fn node_steps(&self) -> Verdict {
         let points = self.points();
         let steps = points
@@ -133,7 +134,7 @@ impl Judge<'_> {
         judge(&parts, Wanted::Below(0.0))
     }
 
-    /// The smallest and the largest table on the most nodes, if two were measured.
+    /// The smallest and the largest table on the most nodes; None if only one size was measured.
     fn smallest_and_largest(&self) -> Option<(Point, Point)> {
         let points = self.largest_cluster();
         let (small, large) = (*points.first()?, *points.last()?);

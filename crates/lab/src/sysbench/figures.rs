@@ -1,4 +1,4 @@
-//! The figures of a cell, by name. Each name ends with its unit, or counts.
+//! The figures of a cell, by name. A name ends with its unit; a figure without a unit is a count.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ pub const TX_PER_S: &str = "tx_per_s";
 /// Deadlocks and failed certifications per second.
 pub const DEADLOCKS_PER_S: &str = "deadlocks_per_s";
 
-/// Commits and deadlocks per second: what would commit if nothing met a conflict.
+/// Commits and deadlocks per second: the commits that there would be without conflicts.
 pub const ATTEMPTS_PER_S: &str = "attempts_per_s";
 
-/// Errors of deadlocks and failed certifications; the last two are Group Replication's.
+/// The errors of deadlocks and failed certifications; the last two are Group Replication's.
 const DEADLOCKS: &[u16] = &[1213, 1180, 3101];
 
-/// Errors after which a client tries again, with the figures that count them.
+/// The errors after which a client retries, with the figures that count them.
 pub const ERRORS: [(&[u16], &str); 4] = [
     (DEADLOCKS, "deadlocks"),
     (&[1020], "snapshot_errors"),
@@ -29,7 +29,7 @@ pub const ERRORS: [(&[u16], &str); 4] = [
     (&[1062], "duplicates"),
 ];
 
-/// The figure of the ignored errors that are none of these.
+/// The figure of all other ignored errors.
 pub const OTHER_ERRORS: &str = "other_errors";
 
 /// The name of the figure that counts the commits of node `i`, from 1.
@@ -113,7 +113,7 @@ pub fn of_run(whole: &Whole, servers: &Counters, cpu: CpuTimes, measured: &mut M
     );
 }
 
-/// How often clients met one of these errors.
+/// The number of times that clients met one of these errors.
 fn count(restarts: &BTreeMap<u16, u64>, errors: &[u16]) -> u64 {
     errors.iter().filter_map(|error| restarts.get(error)).sum()
 }

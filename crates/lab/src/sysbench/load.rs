@@ -1,4 +1,4 @@
-//! One run of sysbench on all nodes, and what the servers count meanwhile.
+//! One run of sysbench on all nodes, and the servers' counters for it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use trireme_testbed::systems::Deployed;
 use crate::frame::LabError;
 use crate::oltp::OltpError;
 
-/// Runs the load on `nodes`, its threads connected in turns.
+/// Runs the load on `nodes`; its threads connect to them in turns.
 pub fn run(nodes: &[Node], load: &Load, duration: Duration, seed: u32) -> Result<Whole, LabError> {
     let mut run = load
         .start_counted(nodes, duration, seed)
@@ -22,10 +22,10 @@ pub fn run(nodes: &[Node], load: &Load, duration: Duration, seed: u32) -> Result
     Ok(run.finish_whole().map_err(OltpError::from)?)
 }
 
-/// What the servers count: totals since their start.
+/// The counters of the servers: totals since their start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Commits that clients asked each node for.
+    /// The commits that clients requested on each node.
     pub commits: Vec<u64>,
     /// Write-sets that failed certification at their commit.
     pub certification_failures: u64,
@@ -33,12 +33,12 @@ pub struct Counters {
     pub brute_force_aborts: u64,
     /// Deadlocks among the transactions of one node.
     pub innodb_deadlocks: u64,
-    /// Times that the leader of Trireme's order changed though it was alive.
+    /// Leader changes in Trireme although the old leader was alive.
     pub leader_changes_needless: u64,
 }
 
 impl Counters {
-    /// Reads them from all nodes.
+    /// Reads the counters from all nodes.
     pub fn of(deployed: &Deployed) -> Result<Self, LabError> {
         let mut all = Self::default();
         for node in deployed.cluster().nodes() {
@@ -61,7 +61,7 @@ impl Counters {
         Ok(all)
     }
 
-    /// What was added since `earlier`.
+    /// The difference to `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: u64, then: u64| now.saturating_sub(then);
         Self {

@@ -1,6 +1,6 @@
 //! `trireme bench sysbench`: "How Much Can Galera Sysbench?" (2008), read-write transactions on all nodes at once.
 //!
-//! The number of threads is swept on the plain server first; the other cells follow from the records of the sweep.
+//! First the number of threads is swept on the plain server. The other cells follow from the records of the sweep.
 
 mod charts;
 mod claims;
@@ -74,7 +74,7 @@ impl Experiment for SysbenchExperiment {
         let point = Point::of(cell);
         let rows = self.plan.rows();
         let size = rows.iter().position(|rows| *rows == point.rows);
-        // Every run has fresh servers; those of a sweep go on to the next number of threads.
+        // Every run has fresh servers. In a sweep, the servers stay for the next number of threads.
         let part = match point.part {
             Part::Sweep => 0,
             Part::Run => 1 + size.unwrap_or(0),
@@ -92,13 +92,13 @@ impl Experiment for SysbenchExperiment {
     }
 
     fn estimate_seconds(&self, _cell: &Cell) -> f64 {
-        // A second to start threads and to compare rows.
+        // One second is for starting threads and comparing rows.
         self.plan.warmup().as_secs_f64() + self.plan.seconds() as f64 + 1.0
     }
 
     fn needs_mib(&self) -> (u64, u64) {
         let nodes = self.plan.most_nodes() as u64;
-        // The buffer pool and what the server takes beside it; data, redo log and write-set cache.
+        // The buffer pool and the server's other memory; data, redo log and write-set cache.
         (nodes * 512, nodes * 1024)
     }
 
@@ -112,7 +112,7 @@ impl Experiment for SysbenchExperiment {
         let nodes = deployed.writers();
         let threads = usize::from(point.threads) * nodes.len();
         let load = Load::read_write(1, point.rows as usize, threads);
-        // The same random numbers for all systems.
+        // All systems get the same random numbers.
         let seed = cell.repetition * 1000;
         if !self.plan.warmup().is_zero() {
             load::run(nodes, &load, self.plan.warmup(), seed + 500)?;

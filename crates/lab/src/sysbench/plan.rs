@@ -1,4 +1,4 @@
-//! What the user chooses about the experiment, and the cells that follow from it.
+//! The user's choices, and the cells that follow from them.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::points::{Part, Point, best_threads};
 use crate::frame::{Cell, FrameOptions, Preset, Record};
 
-/// Threads per node of the article: the best number of its plain server.
+/// The threads per node in the article: the best number of its plain server.
 pub const ARTICLE_THREADS: u16 = 6;
 
-/// The system on which the number of threads is swept, and to which the others are compared.
+/// The system for the sweep of the number of threads, which is also the reference for the others.
 pub const PLAIN: &str = "plain";
-/// The same of another server.
+/// The reference on MySQL.
 const PLAIN_MYSQL: &str = "plain-mysql";
 
 /// sysbench's read-write transactions on all nodes at once: how far does a cluster scale, and what do deadlocks take?
@@ -22,7 +22,7 @@ const PLAIN_MYSQL: &str = "plain-mysql";
 /// rows.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Cluster sizes [default: 1,2,3,4; quick: 1,2,4].
@@ -90,7 +90,7 @@ impl Plan {
         self.frame.systems.iter().any(|name| name == system)
     }
 
-    /// The numbers of threads to try; none if the number is given.
+    /// The numbers of threads to try; none if the user gave the number.
     fn sweep(&self) -> Vec<u16> {
         if self.threads.is_some() || !self.has(PLAIN) {
             return Vec::new();
@@ -102,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// Threads per node: as given, or the best of the sweep; `None` until that is done.
+    /// The threads per node: the user's number, or the best one of the sweep; None until the sweep is done.
     pub(super) fn threads(&self, records: &[Record]) -> Option<u16> {
         let sweep = self.sweep_cells();
         let done = |cell: &Cell| records.iter().any(|r| r.complete && r.cell == *cell);
@@ -132,11 +132,11 @@ impl Plan {
         cells
     }
 
-    /// All other cells: systems take turns at each point.
+    /// All other cells. Systems take turns at each point.
     pub(super) fn run_cells(&self, threads: u16) -> Vec<Cell> {
         let mut cells = Vec::new();
         let mut sizes = self.nodes();
-        // The plain server is the reference, whatever the sizes of the clusters.
+        // The plain server is the reference for clusters of any size.
         if (self.has(PLAIN) || self.has(PLAIN_MYSQL)) && !sizes.contains(&1) {
             sizes.insert(0, 1);
         }

@@ -1,4 +1,4 @@
-//! The points of the experiment: the levels of its factors, and which of them the records have.
+//! The points of the experiment (the levels of its factors), and the points that the records have.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::plan::PLAIN;
 use crate::frame::{Cell, Record, values};
 use crate::stats::median;
 
-/// What a cell is for.
+/// The purpose of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Finds the best number of threads.
@@ -29,7 +29,7 @@ impl Part {
 /// The levels of all factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
-    /// What for.
+    /// The purpose.
     pub part: Part,
     /// Rows of the table.
     pub rows: u32,
@@ -75,13 +75,13 @@ impl Point {
         Self::of(cell) == *self
     }
 
-    /// The point of the plain server to which this one is compared.
+    /// The point of the plain server that is the reference for this one.
     pub fn reference(&self) -> Self {
         Self { nodes: 1, ..*self }
     }
 }
 
-/// The points of a part at which a system was measured, in order.
+/// The sorted points of a part at which a system was measured.
 pub fn points_of(records: &[Record], system: &str, part: Part) -> Vec<Point> {
     let complete = records
         .iter()
@@ -90,7 +90,7 @@ pub fn points_of(records: &[Record], system: &str, part: Part) -> Vec<Point> {
     points.into_iter().filter(|p| p.part == part).collect()
 }
 
-/// The number of threads with the highest median of the sweep; of equals the smallest.
+/// The number of threads with the highest median in the sweep; of equal ones the smallest.
 pub fn best_threads(records: &[Record]) -> Option<u16> {
     let mut best: Option<(u16, f64)> = None;
     for point in points_of(records, PLAIN, Part::Sweep) {

@@ -1,4 +1,4 @@
-//! What the report says and lists.
+//! The texts and tables of the report.
 
 use trireme_testbed::systems::plain_of;
 
@@ -69,7 +69,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
     ]
 }
 
-/// The tables.
+/// All tables.
 pub fn tables(records: &[Record], systems: &[String]) -> Vec<Table> {
     let rows = rows(records, systems);
     let mut tables = vec![
@@ -142,7 +142,7 @@ fn rows(records: &[Record], systems: &[String]) -> Vec<Row> {
     rows
 }
 
-/// A table with a column for each figure: its name, its heading, digits.
+/// A table with a column for each figure: its name, its heading, its digits.
 fn columns(
     title: &str,
     records: &[Record],
@@ -224,7 +224,7 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     table
 }
 
-/// Trireme beside Galera at each point, and the geometric mean of all.
+/// Trireme beside Galera at each point, with the geometric mean of all points.
 fn against_galera(records: &[Record], rows: &[Row]) -> Table {
     let own = rows.iter().filter(|row| row.system == "trireme");
     let figures = [
