@@ -1,4 +1,4 @@
-//! Slices through the fitted surfaces: one factor varies, the others stay at the predicted maximum.
+//! Charts of slices through the fitted surfaces: one factor varies, and the others stay at the predicted maximum.
 
 use super::design::Design;
 use super::study::{Study, Surface};

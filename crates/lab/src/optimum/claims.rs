@@ -10,17 +10,17 @@ use crate::frame::{Claim, Record, State, Verdict, number};
 /// The article's optimum.
 const OPTIMUM: [(&str, f64); 2] = [(NODES, 3.0), (CONNECTIONS, 40.0)];
 
-/// "Hardly": a change of less than this share of the throughput. The article's own figures change by 7.5 % from one applier to
-/// eight.
+/// "Hardly": the throughput changes by less than this share. The article's own figures change by 7.5 % from one applier
+/// to eight.
 const HARDLY: f64 = 0.10;
 
-/// Runs of the article, by hand.
+/// The number of runs in the article, chosen by hand.
 const RUNS: usize = 35;
 
-/// An interval wider than this share of the range says nothing about a place.
+/// A place is unknown if its interval is wider than this share of the range.
 const VAGUE: f64 = 0.5;
 
-/// Judges a claim by what the records of a system say.
+/// Judges a claim by the results of a system.
 type Judge = fn(&Design, &Study) -> Verdict;
 
 /// The claims with their verdicts.
@@ -89,7 +89,7 @@ fn near(design: &Design, study: &Study) -> Verdict {
     }
 }
 
-/// Whether a level is within an interval that says something.
+/// Whether a level is within an interval that is narrow enough.
 fn within(factor: &Factor, (low, high): (f64, f64), level: f64) -> State {
     let width = (factor.coded(high) - factor.coded(low)) / 2.0;
     if level < low || level > high {
@@ -123,7 +123,7 @@ fn appliers(design: &Design, study: &Study) -> Verdict {
     }
 }
 
-/// Whether an estimate is within plus or minus the bound.
+/// Whether an estimate is within plus or minus `bound`.
 fn small(estimate: Estimate, bound: f64) -> State {
     match estimate.interval {
         Some((low, high)) if low > -bound && high < bound => State::Holds,
@@ -141,7 +141,7 @@ fn fewer(_design: &Design, study: &Study) -> Verdict {
         Confirmation::Open => State::NotMeasured,
         Confirmation::ModelFailed => State::Fails,
         Confirmation::Confirmed if runs >= RUNS => State::Fails,
-        // A misfit widens the interval, so that the runs hardly miss it.
+        // A misfit widens the interval, so the runs are likely to lie in it anyway.
         Confirmation::Confirmed if surface.misfit().is_some() => State::Open,
         Confirmation::Confirmed => State::Holds,
     };

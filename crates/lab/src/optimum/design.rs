@@ -1,25 +1,25 @@
-//! The runs of the experiment, phase by phase. Pure: what is to be measured follows from the choices and the records.
+//! The runs of the experiment, phase by phase. Pure: the next runs follow from the choices and the records.
 
 use super::study::Study;
 use crate::doe::{Factor, centre, corners, stars};
 use crate::frame::{Cell, Record};
 
-/// The factor of cells that names the phase.
+/// The factor with the phase of a cell.
 pub const PHASE: &str = "phase";
 
-/// What a run is for.
+/// The phase of a run: its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Corners and centre: which factors matter?
+    /// Runs at the corners and the centre find the factors that matter.
     Screening,
-    /// Further points for those that do.
+    /// Further points for these factors.
     Surface,
-    /// At the maximum that the surface predicts.
+    /// Runs at the maximum that the surface predicts.
     Confirmation,
 }
 
 impl Phase {
-    /// Its level of the factor `phase`.
+    /// The level of the factor `phase`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Screening => "1 screening",
@@ -32,30 +32,30 @@ impl Phase {
 /// One measurement of a system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What it is for.
+    /// The phase.
     pub phase: Phase,
     /// The levels of the factors, in their order.
     pub levels: Vec<f64>,
-    /// The how manieth of its phase at these levels, from 1.
+    /// The number of the run among the runs of its phase at these levels, from 1.
     pub repetition: u32,
 }
 
-/// How the factors are varied.
+/// The variation of the factors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Design {
-    /// What is varied.
+    /// The factors.
     pub factors: Vec<Factor>,
     /// The systems that take turns.
     pub systems: Vec<String>,
-    /// Runs at each corner and at each point of the surface's phase.
+    /// The runs at each corner, and at each point of the surface's phase.
     pub repetitions: u32,
-    /// Runs at the centre in the screening.
+    /// The runs at the centre in the screening.
     pub screening_centres: u32,
-    /// Further runs at the centre in the surface's phase.
+    /// The further runs at the centre in the surface's phase.
     pub surface_centres: u32,
-    /// Runs at the predicted maximum.
+    /// The runs at the predicted maximum.
     pub confirmations: u32,
-    /// Begin of the random numbers for the order of the runs.
+    /// The seed for the random order of the runs.
     pub seed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Design {
         self.shuffled(Phase::Screening, &points, self.screening_centres)
     }
 
-    /// The runs of a surface that is curved in some factors, in random order.
+    /// The runs of a surface that is curved in these factors, in random order.
     pub fn surface(&self, curved: &[usize]) -> Vec<Run> {
         let points = stars(self.factors.len(), curved);
         self.shuffled(Phase::Surface, &points, self.surface_centres)
@@ -99,13 +99,13 @@ impl Design {
         runs
     }
 
-    /// The levels of a coded point that can run.
+    /// The levels nearest to a coded point.
     fn levels(&self, point: &[f64]) -> Vec<f64> {
         let pairs = self.factors.iter().zip(point);
         pairs.map(|(factor, coded)| factor.level(*coded)).collect()
     }
 
-    /// Levels in coded units.
+    /// Converts levels to coded units.
     pub fn coded(&self, levels: &[f64]) -> Vec<f64> {
         let pairs = self.factors.iter().zip(levels);
         pairs.map(|(factor, level)| factor.coded(*level)).collect()
@@ -128,13 +128,13 @@ impl Design {
         }
     }
 
-    /// The cells of the screening: systems in turns at each run.
+    /// The cells of the screening. The systems take turns at each run.
     pub fn first_cells(&self) -> Vec<Cell> {
         let runs = self.screening();
         self.in_turns(self.systems.iter().map(|_| runs.clone()).collect())
     }
 
-    /// The cells that follow from the records so far. A system's own records decide about its further runs.
+    /// The cells that follow from the records so far. Only a system's own records decide about its further runs.
     pub fn further_cells(&self, records: &[Record]) -> Vec<Cell> {
         let studies: Vec<Study> = self
             .systems
@@ -154,7 +154,7 @@ impl Design {
         cells
     }
 
-    /// One run of each system after the other.
+    /// Lists one run of each system after the other.
     fn in_turns(&self, runs: Vec<Vec<Run>>) -> Vec<Cell> {
         let longest = runs.iter().map(Vec::len).max().unwrap_or(0);
         let mut cells = Vec::new();
@@ -166,7 +166,7 @@ impl Design {
         cells
     }
 
-    /// Points of a full grid.
+    /// The number of points of a full grid.
     pub fn grid(&self) -> usize {
         self.factors.iter().map(|f| f.grid().len()).product()
     }

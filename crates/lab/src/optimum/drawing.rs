@@ -1,4 +1,4 @@
-//! The plots beyond line charts: effects of the screening, maps of the surface.
+//! The plots besides line charts: effects of the screening, and maps of the surface.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use super::map::{self, Shown};
 use super::study::Study;
 use crate::frame::Record;
 
-/// Width and height of a plot in pixels: those of the charts.
+/// The width and height of a plot in pixels, as in the charts.
 pub const SIZE: (u32, u32) = (620, 380);
 
-/// A linear axis with ticks at places of our choice, which the range of `plotters` does not have for numbers.
+/// A linear axis with ticks at given places; `plotters` has no such range for numbers.
 pub struct Ticks {
-    /// What the axis shows.
+    /// The range of the axis.
     pub range: Range<f64>,
-    /// Where the ticks are.
+    /// The places of the ticks.
     pub at: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Ranged for Ticks {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // The light lines between the ticks would be drawn over them.
+        // There are none: light lines would be drawn over the ticks.
         match hint.weight().allow_light_points() {
             true => Vec::new(),
             false => self.at.clone(),
@@ -63,10 +63,10 @@ pub fn drawings(design: &Design, records: &[Record]) -> Vec<String> {
     all
 }
 
-/// The two strongest factors in which the surface is curved, in the order of the design.
+/// The two strongest factors among those in which the surface is curved, in the order of the design.
 fn axes(ranking: &[usize], curved: &[usize]) -> (usize, usize) {
     let mut strongest = ranking.iter().filter(|factor| curved.contains(factor));
-    // A surface is curved in two factors at least.
+    // A surface is curved in at least two factors.
     let (a, b) = (strongest.next(), strongest.next());
     let (a, b) = (*a.unwrap_or(&0), *b.unwrap_or(&1));
     (a.min(b), a.max(b))

@@ -1,4 +1,4 @@
-//! The effects of the screening as bars, the largest on top (a Pareto chart), with their intervals.
+//! Draws the effects of the screening as bars with their intervals, the largest on top (a Pareto chart).
 
 use plotters::prelude::*;
 
@@ -8,12 +8,12 @@ use super::report::effect_name;
 use crate::doe::{Effect, Screening};
 use crate::frame::number;
 
-/// An effect that is told from 0.
+/// The colour of an effect that differs from 0.
 const CLEAR: RGBColor = RGBColor(0x1f, 0x6f, 0xb4);
-/// One that is not.
+/// The colour of an effect that may be 0.
 const UNCLEAR: RGBColor = RGBColor(0xb8, 0xc4, 0xd0);
 
-/// Half of a bar's height; bars are 1 apart.
+/// Half of the height of a bar. Bars are 1 apart.
 const HALF: f64 = 0.34;
 
 /// The plot as an SVG element; `None` without effects.
@@ -95,7 +95,7 @@ fn draw(
     Ok(())
 }
 
-/// The error without the life of the drawing area.
+/// The error as text, because it must not borrow the drawing area.
 fn text(error: impl std::error::Error) -> Box<dyn std::error::Error> {
     error.to_string().into()
 }

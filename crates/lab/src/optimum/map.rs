@@ -1,4 +1,4 @@
-//! A surface seen from above: bands of equal height over two factors, the runs, and the predicted maximum.
+//! Draws a surface from above: bands of equal height over two factors, the runs, and the predicted maximum.
 
 use plotters::prelude::*;
 use plotters::style::colors::colormaps::{ColorMap, ViridisRGB};
@@ -9,29 +9,29 @@ use super::study::Surface;
 use crate::doe::Factor;
 use crate::frame::number;
 
-/// What the map shows.
+/// The value that the map shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// The fitted throughput.
     Height,
-    /// Half of the width of its interval.
+    /// Half of the width of the throughput's interval.
     Uncertainty,
 }
 
-/// Tiles along each axis.
+/// The tiles along each axis.
 const TILES: usize = 60;
 
-/// Bands between the lowest and the highest value.
+/// The bands between the lowest and the highest value.
 const BANDS: usize = 12;
 
-/// The axes reach a little beyond the ranges, to show what lies on the border.
+/// The factor by which the axes exceed the ranges, so that points on the border are visible.
 const REACH: f64 = 1.08;
 
-/// Width of the part with the map, in pixels; the legend has the rest.
+/// The width of the map itself, in pixels. The legend has the rest.
 const MAP_WIDTH: i32 = 520;
 
-/// The map as an SVG element; `None` if the surface has no intervals to show. `axes` are the factors along the horizontal
-/// and the vertical axis; the others are at the predicted maximum.
+/// The map as an SVG element; None if the surface has no intervals to show. `axes`: the factors along the horizontal
+/// and the vertical axis. The other factors are at the predicted maximum.
 pub fn svg(
     design: &Design,
     system: &str,
@@ -60,7 +60,7 @@ struct Map<'a> {
     shown: Shown,
 }
 
-/// Values at the tiles' centres, row by row from below.
+/// The values at the centres of the tiles, row by row from below.
 struct Tiles {
     values: Vec<Vec<f64>>,
     low: f64,
@@ -79,7 +79,7 @@ fn color(band: usize) -> RGBColor {
     ViridisRGB.get_color_normalized(band as f64 + 0.5, 0.0, BANDS as f64)
 }
 
-/// The begin of a tile in coded units.
+/// The lower edge of a tile, in coded units.
 fn edge(tile: usize) -> f64 {
     2.0 * tile as f64 / TILES as f64 - 1.0
 }
@@ -181,14 +181,14 @@ impl Map<'_> {
     }
 }
 
-/// The row `j` of tiles; neighbours in the same band are one rectangle.
+/// The row `j` of tiles. Neighbours in the same band become one rectangle.
 fn bands(tiles: &Tiles, row: &[f64], j: usize) -> Vec<Rectangle<(f64, f64)>> {
     let mut all = Vec::new();
     let mut begin = 0;
     for i in 1..=row.len() {
         let band = tiles.band(row[begin]);
         if i == row.len() || tiles.band(row[i]) != band {
-            // Later tiles are drawn over it: without an overlap fine lines show between them.
+            // The rectangles overlap, and later tiles cover the overlap: otherwise fine lines would show between them.
             let (right, top) = (i.min(TILES - 1) + 1, j.min(TILES - 2) + 2);
             let corners = [(edge(begin), edge(j)), (edge(right), edge(top))];
             all.push(Rectangle::new(corners, color(band).filled()));
@@ -198,7 +198,7 @@ fn bands(tiles: &Tiles, row: &[f64], j: usize) -> Vec<Rectangle<(f64, f64)>> {
     all
 }
 
-/// The colours of the bands, with the values between them.
+/// The colours of the bands, with the values between the bands.
 fn legend(
     area: &DrawingArea<SVGBackend, plotters::coord::Shift>,
     tiles: &Tiles,
@@ -222,7 +222,7 @@ fn legend(
     Ok(())
 }
 
-/// The error without the life of the drawing area.
+/// The error as text, because it must not borrow the drawing area.
 fn text(error: impl std::error::Error) -> Box<dyn std::error::Error> {
     error.to_string().into()
 }

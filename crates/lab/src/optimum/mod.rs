@@ -1,8 +1,8 @@
-//! `trireme bench optimum`: the question of "How does Galera Cluster behave with many nodes?" (2025), which nodes and
-//! connections give the most throughput, by design of experiments.
+//! `trireme bench optimum`: finds by design of experiments the nodes and connections with the most throughput: the
+//! question of "How does Galera Cluster behave with many nodes?" (2025).
 //!
-//! [`design`] says which runs there are, and [`study`] what they say; both are pure, on top of [`crate::doe`]. Later phases
-//! follow from the records of earlier ones.
+//! [`design`] lists the runs, and [`study`] evaluates them; both are pure and use [`crate::doe`]. Later phases follow
+//! from the records of earlier ones.
 
 mod charts;
 mod claims;
@@ -55,14 +55,14 @@ struct Optimum {
 }
 
 impl Optimum {
-    /// Fails before anything starts if the choices cannot be measured.
+    /// Fails before any start if the choices cannot be measured.
     fn check(&self) -> Result<(), LabError> {
         let nodes = self.largest(NODES) as usize;
         client_processes::check_systems(&self.plan.frame.systems, nodes)?;
         self.plan.frame.check_nodes(nodes)
     }
 
-    /// The level of a factor in a cell, or the fixed one.
+    /// The level of a factor in a cell; the fixed level if the factor does not vary.
     fn level(&self, cell: &Cell, factor: &str) -> u64 {
         match cell.level(factor) {
             "" => self.plan.fixed(factor),
@@ -79,7 +79,7 @@ impl Optimum {
         }
     }
 
-    /// Different for different cells: every run has fresh servers.
+    /// A number that differs between cells, so that every run has fresh servers.
     fn generation(cell: &Cell) -> u32 {
         let mut hasher = std::hash::DefaultHasher::new();
         cell.to_string().hash(&mut hasher);
@@ -133,7 +133,7 @@ impl Experiment for Optimum {
     }
 
     fn template(&self, _cell: &Cell, server: Server) -> Result<PathBuf, LabError> {
-        // The same data for all runs.
+        // All runs start with the same data.
         client_processes::template(self.most_clients(), self.plan.schema(), server)
     }
 
@@ -145,7 +145,7 @@ impl Experiment for Optimum {
     fn needs_mib(&self) -> (u64, u64) {
         let nodes = self.largest(NODES);
         let rows = self.plan.schema().rows * self.most_clients();
-        // A row takes about 250 bytes with its indexes; redo log, write-set cache and system tables come with each node.
+        // A row takes about 250 bytes with its indexes. Each node also has redo log, write-set cache and system tables.
         let data = (rows as u64 * 250) >> 20;
         (nodes * (256 + 256), (nodes + 1) * (data + 400))
     }
@@ -166,7 +166,7 @@ impl Experiment for Optimum {
         let span = Span {
             warmup: self.plan.warmup().as_secs(),
             seconds: self.plan.seconds(),
-            // The same numbers for all systems.
+            // All systems get the same random numbers.
             seed: (self.plan.seed as u32)
                 .wrapping_mul(100_000)
                 .wrapping_add(1_000 * cell.repetition),

@@ -1,4 +1,4 @@
-//! What the user chooses about the experiment.
+//! The user's choices about the experiment, and the design that follows from them.
 
 use std::time::Duration;
 
@@ -9,24 +9,25 @@ use crate::client_processes::Schema;
 use crate::doe::{Factor, FactorError, MAX_FACTORS};
 use crate::frame::{FrameOptions, Preset};
 
-/// Cluster size.
+/// The factor of the cluster size.
 pub const NODES: &str = "nodes";
-/// Connections of all clients.
+/// The factor of the connections of all clients.
 pub const CONNECTIONS: &str = "connections";
-/// Applier threads of each node.
+/// The factor of the applier threads of each node.
 pub const APPLIERS: &str = "appliers";
-/// Before the name of a provider option.
+/// The prefix of a factor that is a provider option.
 pub const OPTION: &str = "option:";
 
-/// The names of factors, for those who have chosen another.
+/// The names of factors, for the error on an unknown one.
 const KNOWN: &str = "nodes, connections, appliers or option:PROVIDER_OPTION";
 
-/// Where no factor says otherwise: the article's best number of nodes and of client processes, and the lab's usual appliers.
+/// The levels of factors that do not vary: the article's best numbers of nodes and of client processes, and the lab's
+/// usual number of appliers.
 const FIXED_NODES: u64 = 3;
 const FIXED_CLIENTS: u64 = 5;
 const FIXED_APPLIERS: u64 = 4;
 
-/// What the known factors may be at most. A server takes 300 connections.
+/// The largest levels of the known factors. A server takes 300 connections.
 const LIMITS: [(&str, f64); 3] = [(NODES, 16.0), (CONNECTIONS, 280.0), (APPLIERS, 64.0)];
 
 /// Which nodes, connections and settings give the most throughput? Found by design of experiments instead of a grid.
@@ -36,11 +37,12 @@ const LIMITS: [(&str, f64); 3] = [(NODES, 16.0), (CONNECTIONS, 280.0), (APPLIERS
 /// all; its maximum, and runs there that confirm or refute it.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
-    /// What is varied, such as connections=8..160:log; repeatable. Names: nodes, connections, appliers, option:PROVIDER_OPTION
-    /// [default: nodes=1..9, connections=8..160:log, appliers=1..8; quick: nodes=1..3, connections=4..32:log].
+    /// A factor to vary, such as connections=8..160:log; repeatable. Names: nodes, connections, appliers,
+    /// option:PROVIDER_OPTION [default: nodes=1..9, connections=8..160:log, appliers=1..8; quick: nodes=1..3,
+    /// connections=4..32:log].
     #[arg(
         long = "factor",
         value_name = "NAME=LOW..HIGH[:log]",
@@ -59,7 +61,7 @@ pub struct Plan {
     /// Load before each measurement, not counted [default: 10; quick: 1].
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub warmup_seconds: Option<u64>,
-    /// Begin of the random numbers that decide the order of the runs.
+    /// The seed of the random numbers that decide the order of the runs.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "resume")]
     pub seed: u64,
 }
@@ -107,7 +109,7 @@ impl Plan {
         Ok(Design {
             factors,
             systems: self.frame.systems.clone(),
-            // Runs at the centre tell how far runs differ.
+            // The runs at the centre show how much runs differ.
             repetitions: self.frame.repetitions.unwrap_or(1),
             screening_centres: centres.0,
             surface_centres: centres.1,
@@ -124,7 +126,7 @@ impl Plan {
         })
     }
 
-    /// What each client has to itself.
+    /// The tables of each client, which no other client uses.
     pub(super) fn schema(&self) -> Schema {
         let rows = self.rows.unwrap_or(match self.preset() {
             Preset::Quick => 1000,
@@ -136,7 +138,7 @@ impl Plan {
         }
     }
 
-    /// Length of a measurement in seconds.
+    /// The length of a measurement, in seconds.
     pub(super) fn seconds(&self) -> u64 {
         self.seconds.unwrap_or(match self.preset() {
             Preset::Quick => 3,
@@ -154,7 +156,7 @@ impl Plan {
         Duration::from_secs(self.warmup_seconds.unwrap_or(preset))
     }
 
-    /// The level of a factor that the experiment does not vary.
+    /// The level of a factor that does not vary.
     pub(super) fn fixed(&self, factor: &str) -> u64 {
         match factor {
             NODES => FIXED_NODES,
@@ -164,7 +166,7 @@ impl Plan {
     }
 }
 
-/// Fails for a factor that nobody knows how to set, or not so far.
+/// Fails if the factor is unknown, or goes beyond its limit.
 fn check(factor: &Factor) -> Result<(), FactorError> {
     let name = factor.name();
     let (low, high) = factor.bounds();

@@ -1,4 +1,4 @@
-//! What the report says and lists.
+//! The texts and tables of the report.
 
 use super::design::{Design, Run};
 use super::plan::{APPLIERS, CONNECTIONS, NODES, Plan};
@@ -6,7 +6,7 @@ use super::study::{Study, Surface, THROUGHPUT};
 use crate::doe::{Effect, Estimate, MAX_CURVED, Place, StationaryKind, Term};
 use crate::frame::{Record, Table, number, values};
 
-/// One line for the terminal, before anything runs.
+/// One line for the terminal, before any run.
 pub fn announcement(design: &Design) -> String {
     let [least, most] = surface_runs(design);
     let surface = match least == most {
@@ -25,7 +25,7 @@ pub fn announcement(design: &Design) -> String {
     )
 }
 
-/// The fewest and the most runs that the surface can take.
+/// The least and the largest number of runs for the surface.
 fn surface_runs(design: &Design) -> [usize; 2] {
     let most: Vec<usize> = (0..design.factors.len().min(MAX_CURVED)).collect();
     [&most[..2], &most[..]].map(|curved| design.surface(curved).len())
@@ -77,7 +77,7 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
     ]
 }
 
-/// The tables.
+/// All tables.
 pub fn tables(design: &Design, records: &[Record]) -> Vec<Table> {
     let studies: Vec<(&str, Study)> = design
         .systems
@@ -92,19 +92,19 @@ pub fn tables(design: &Design, records: &[Record]) -> Vec<Table> {
         effects(design, &studies),
         runs(design, &studies, records),
     ];
-    // Before the screening is over there are no effects, and so on.
+    // A phase that is not over gives empty tables.
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
 
-/// How an effect is written.
+/// The name of an effect.
 pub fn effect_name(design: &Design, effect: &Effect) -> String {
     let names = design.names();
     let terms: Vec<String> = effect.terms.iter().map(|term| term.text(&names)).collect();
     terms.join(" + ")
 }
 
-/// An estimate with its interval.
+/// An estimate with its interval, as text.
 pub fn estimate(estimate: Estimate) -> String {
     let value = number(estimate.value);
     match estimate.interval {
@@ -129,7 +129,7 @@ fn place(design: &Design, surface: &Surface, factor: usize) -> String {
     }
 }
 
-/// The predicted maximum in words.
+/// The predicted maximum, in words.
 pub fn maximum(design: &Design, surface: &Surface) -> String {
     let factors = 0..design.factors.len();
     let places: Vec<String> = factors.map(|i| place(design, surface, i)).collect();
@@ -176,7 +176,7 @@ fn economy(design: &Design, studies: &[(&str, Study)]) -> Table {
         let saved = match runs < all {
             _ if !over => "-".to_string(),
             true => format!("{:.0} %", 100.0 * (1.0 - runs as f64 / all as f64)),
-            // Of a range with few levels.
+            // A range with few levels has none.
             false => "none".to_string(),
         };
         vec![
@@ -236,7 +236,7 @@ fn adequacy(design: &Design, studies: &[(&str, Study)]) -> Table {
     )
 }
 
-/// The stationary point in words.
+/// The stationary point, in words.
 fn stationary(design: &Design, surface: &Surface) -> String {
     let quadratic = surface.quadratic();
     let Some(level) = quadratic.stationary() else {
@@ -312,7 +312,7 @@ fn effects(design: &Design, studies: &[(&str, Study)]) -> Table {
     )
 }
 
-/// Every run in its order, phase by phase; of later phases those that any system has.
+/// All runs in order, phase by phase. Of the later phases: the runs that some system has.
 fn runs(design: &Design, studies: &[(&str, Study)], records: &[Record]) -> Table {
     let mut all = design.screening();
     let mut add = |runs: Vec<Run>| {

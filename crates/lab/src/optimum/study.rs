@@ -1,25 +1,25 @@
-//! What the records of one system say: effects, surface, maximum, confirmation. Pure.
+//! Evaluates the records of one system: effects, surface, maximum, confirmation. Pure.
 
 use super::design::{Design, Run};
 use crate::doe::{Estimate, Fit, LackOfFit, Maximum, Quadratic, Screening, quadratic};
 use crate::frame::{Record, values};
 
-/// The figure that is to be as high as possible.
+/// The figure to maximise.
 pub const THROUGHPUT: &str = "tps";
 
-/// What the runs at the predicted maximum say of the model.
+/// The verdict of the runs at the predicted maximum on the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
     /// Their mean is within the predicted interval.
     Confirmed,
-    /// It is not.
+    /// Their mean is outside the predicted interval.
     ModelFailed,
-    /// There is no interval, or not all runs are there.
+    /// There is no interval, or some runs are missing.
     Open,
 }
 
 impl Confirmation {
-    /// As the report says it.
+    /// The verdict, in the report's words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",
@@ -29,20 +29,20 @@ impl Confirmation {
     }
 }
 
-/// The fitted surface of a system and what follows from it.
+/// The fitted surface of a system, and the results from it.
 #[derive(Debug, Clone)]
 pub struct Surface {
     /// The fit to the runs of screening and surface.
     pub fit: Fit,
-    /// Its test.
+    /// The test for lack of fit.
     pub lack: Option<LackOfFit>,
-    /// Where it is highest.
+    /// The highest point of the surface.
     pub maximum: Maximum,
-    /// What the runs there are expected to give in the mean.
+    /// The expected mean of the runs there.
     pub predicted: Estimate,
-    /// What they gave.
+    /// The results of these runs.
     pub confirming: Vec<f64>,
-    /// Whether that confirms the model.
+    /// Whether these runs confirm the model.
     pub confirmation: Confirmation,
     complete: bool,
 }
@@ -60,18 +60,19 @@ impl Surface {
         (n > 0).then(|| self.confirming.iter().sum::<f64>() / n as f64)
     }
 
-    /// Whether all confirming runs are there.
+    /// Whether all confirming runs have been measured.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// What its misses say against it; `None` if they do not exceed the differences between runs at the same point.
+    /// The objection from the surface's misses; None if they do not exceed the differences between runs at the same
+    /// point.
     pub fn misfit(&self) -> Option<&'static str> {
         let lacks = self.lack.is_some_and(|lack| lack.is_significant());
         lacks.then_some("the surface shows a lack of fit")
     }
 
-    /// Why it may not be believed; `None` if nothing speaks against it.
+    /// The reason not to believe the surface; None if there is no objection.
     pub fn doubt(&self) -> Option<&'static str> {
         match self.confirmation {
             Confirmation::ModelFailed => {
@@ -82,7 +83,7 @@ impl Surface {
     }
 }
 
-/// What the records of one system say.
+/// The results of one system.
 pub struct Study {
     screening: Option<Screening>,
     surface: Option<Surface>,
@@ -90,7 +91,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// Evaluates the records of a system as far as they go: a phase counts when all of its runs are there.
+    /// Evaluates the records of a system as far as they go. A phase counts only if all its runs have been measured.
     pub fn of(design: &Design, system: &str, records: &[Record]) -> Self {
         let screening_runs = design.screening();
         let mut study = Self {
@@ -105,7 +106,7 @@ impl Study {
         let Some((points, tps)) = complete(measured(&screening_runs), &screening_runs) else {
             return study;
         };
-        // The designs determine all coefficients, here and below.
+        // This cannot fail, here and below: the designs determine all coefficients.
         study.screening = Screening::of(design.factors.len(), points.clone(), tps.clone()).ok();
         let Some(curved) = study.curved() else {
             return study;
@@ -124,22 +125,22 @@ impl Study {
         study
     }
 
-    /// The screening, when it is over.
+    /// The screening; None until it is over.
     pub fn screening(&self) -> Option<&Screening> {
         self.screening.as_ref()
     }
 
-    /// The factors in which the surface is curved, when the screening is over.
+    /// The factors in which the surface is curved; None until the screening is over.
     pub fn curved(&self) -> Option<Vec<usize>> {
         self.screening.as_ref().map(Screening::curved)
     }
 
-    /// The surface, when its runs are over.
+    /// The surface; None until its runs are over.
     pub fn surface(&self) -> Option<&Surface> {
         self.surface.as_ref()
     }
 
-    /// Complete runs of all phases.
+    /// The number of complete runs in all phases.
     pub fn runs(&self) -> usize {
         self.runs
     }
@@ -165,7 +166,7 @@ fn surface(design: &Design, fit: Fit, maximum: Maximum, confirming: Vec<f64>) ->
     }
 }
 
-/// The coded points of the runs that have been measured, and their values.
+/// The coded points of the measured runs, and their values.
 fn measured(
     design: &Design,
     system: &str,

@@ -1,4 +1,4 @@
-//! The report's plots.
+//! The report's charts.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use super::points::{RunPoint, is_load, levels, loaded_nodes, warehouses};
 use crate::frame::{Axis, Cell, Chart, Point, Record, Series, values};
 use crate::stats::{mean_interval, median, standard_deviation};
 
-/// The reference is drawn beside clusters of any size.
+/// The reference, which is drawn beside clusters of any size.
 const REFERENCE: &str = "plain";
 
-/// Points of a density curve.
+/// The number of points of a density curve.
 const CURVE: usize = 60;
 
-/// The plots.
+/// All charts.
 pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
     let drawing = Drawing { records, systems };
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Load to all nodes: what further nodes give, at each number of connections.
+    /// With load to all nodes: the effect of more nodes, at each number of connections.
     fn by_nodes(&self, w: u64) -> Vec<Chart> {
         let points = self.points(|p| p.warehouses == w && p.is_to_all());
         let nodes: BTreeSet<u64> = points.iter().map(|p| p.nodes).collect();
@@ -70,7 +70,7 @@ impl Drawing<'_> {
         charts
     }
 
-    /// What further connections give, for each size of cluster and target; the reference beside each.
+    /// The effect of more connections, for each size of cluster and target, each with the reference.
     fn by_connections(&self, w: u64) -> Vec<Chart> {
         let points = self.points(|p| p.warehouses == w);
         let connections: BTreeSet<u64> = points.iter().map(|p| p.connections).collect();
@@ -112,7 +112,7 @@ impl Drawing<'_> {
         charts
     }
 
-    /// The commits of each second at the most connections to the largest cluster, and how they are distributed.
+    /// The commits of each second with the most connections to the largest cluster, and their distribution.
     fn seconds(&self, w: u64) -> Vec<Chart> {
         let points = self.points(|p| p.warehouses == w);
         let Some(most) = points.iter().map(|p| p.connections).max() else {
@@ -174,7 +174,7 @@ impl Drawing<'_> {
         charts
     }
 
-    /// How long the tables take to load, by the size of the cluster.
+    /// The time for loading the tables, by the size of the cluster.
     fn load(&self, w: u64) -> Option<Chart> {
         let nodes: BTreeSet<u64> = loaded_nodes(self.records, w).into_iter().collect();
         self.chart(
@@ -212,7 +212,7 @@ impl Drawing<'_> {
         points.collect()
     }
 
-    /// A chart with a line per system; `None` unless the lines have two places on the horizontal axis.
+    /// A chart with a line per system; None unless the lines have at least two places on the horizontal axis.
     fn chart(
         &self,
         title: String,
@@ -249,7 +249,7 @@ fn at_second((second, commits): (u32, &u64)) -> Point {
     }
 }
 
-/// The density of samples, by Gaussian kernels of Silverman's width; empty below three different samples.
+/// The density of samples, by Gaussian kernels of Silverman's width; empty for fewer than three different samples.
 fn density(samples: &[f64]) -> Vec<Point> {
     let deviation = standard_deviation(samples).unwrap_or(0.0);
     if samples.len() < 3 || deviation == 0.0 {

@@ -1,6 +1,6 @@
 //! The claims of the two articles, as predicates on the records.
 //!
-//! The first article gives each system its best number of connections; so do the predicates on its claims.
+//! The first article gives each system its best number of connections, and so do the predicates on its claims.
 
 use super::figures::{LOAD_S, NOTPM, TX_PER_S, TX_SD_PERCENT, of_kind};
 use super::input::Kind;
@@ -13,15 +13,15 @@ const PLAIN: &str = "plain";
 /// The other system of the second article.
 const GROUP_REPLICATION: &str = "group-replication";
 
-/// What one node keeps of the plain server's score: in the first article 2900 of 3590, rounded down.
+/// The score of one node as a share of the plain server's: in the first article 2900 of 3590, rounded down.
 const ONE_NODE: f64 = 0.8;
 
-/// "Hardly": the load took 1.10 times as long on four nodes as on one in the first article.
+/// "Hardly": in the first article the load took 1.10 times as long on four nodes as on one.
 const HARDLY_LONGER: f64 = 1.15;
 
-/// "Hardly more" of the second article, which gives no figure.
+/// "Hardly more" in the second article, which gives no figure.
 const HARDLY_LESS: f64 = 0.9;
-/// Ratio of "much less".
+/// "Much less": the ratio.
 const MUCH_LESS: f64 = 0.5;
 
 /// All claims, judged for Galera and for Trireme.
@@ -78,7 +78,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
 
 type Part = (String, Option<Comparison>);
 
-/// The records, seen for one system.
+/// The records, with the system to judge.
 struct Judge<'a> {
     records: &'a [Record],
     system: &'a str,
@@ -103,14 +103,14 @@ impl Judge<'_> {
         Comparison::of(self.records, (&first, &second), figure, by)
     }
 
-    /// The best point with so many nodes, load to all of them.
+    /// The best point with this number of nodes, with load to all of them.
     fn best(&self, warehouses: u64, nodes: u64) -> Option<RunPoint> {
         best(self.records, self.system, NOTPM, |p| {
             p.warehouses == warehouses && p.nodes == nodes && p.is_to_all()
         })
     }
 
-    /// The numbers of nodes measured with so many warehouses, load to all.
+    /// The numbers of nodes that were measured with this number of warehouses, with load to all.
     fn nodes(&self, warehouses: u64) -> Vec<u64> {
         let points = points_of(self.records, self.system).into_iter();
         let mut nodes: Vec<u64> = points
@@ -138,7 +138,7 @@ impl Judge<'_> {
         judge(&parts, Wanted::Above(bound))
     }
 
-    /// Each size of cluster against the next smaller one.
+    /// Compares each size of cluster with the next smaller one.
     fn node_steps(&self, figure: &str, wanted: Wanted) -> Verdict {
         let mut parts: Vec<Part> = Vec::new();
         for w in warehouses(self.records) {
@@ -197,7 +197,7 @@ impl Judge<'_> {
             let (Some(&few), Some(&many)) = (nodes.first(), nodes.last()) else {
                 continue;
             };
-            // The same number of connections: it decides the rollbacks too.
+            // Both points have the same number of connections, because that decides about the rollbacks, too.
             let Some(more) = self.best(w, many).filter(|_| few != many) else {
                 continue;
             };
@@ -289,7 +289,7 @@ impl Judge<'_> {
         judge(&parts, Wanted::Above(HARDLY_LESS))
     }
 
-    /// The same point of both systems, in clusters.
+    /// Compares both systems at the same point, in clusters.
     fn against_group_replication(&self, figure: &str, wanted: Wanted) -> Verdict {
         let points = points_of(self.records, self.system);
         let measured = points_of(self.records, GROUP_REPLICATION);

@@ -1,4 +1,4 @@
-//! Clients without keying or think time, each on a connection of its own.
+//! Clients without keying or think time, each on its own connection.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,46 +17,46 @@ use super::transactions::{Ended, Session};
 use crate::cpu::CpuTimes;
 use crate::frame::LabError;
 
-/// No statement takes longer, unless a server hangs: the lock wait timeout is 50 s.
+/// The time limit of a statement. Only a hanging server needs longer: the lock wait timeout is 50 s.
 const STATEMENT: Duration = Duration::from_secs(60);
 
 /// The load of one measurement.
 #[derive(Debug, Clone)]
 pub struct Work {
-    /// Connections in all.
+    /// The connections in all.
     pub connections: usize,
-    /// Nodes that take them in turns: the first so many.
+    /// The number of nodes, from the first, to which the connections go in turns.
     pub nodes: usize,
-    /// Load before the measurement.
+    /// The load before the measurement.
     pub warmup: Duration,
-    /// Whole seconds of the measurement.
+    /// The whole seconds of the measurement.
     pub seconds: u64,
-    /// As in `SET TRANSACTION ISOLATION LEVEL`.
+    /// The isolation level, as in `SET TRANSACTION ISOLATION LEVEL`.
     pub isolation: &'static str,
-    /// The data.
+    /// The size of the data.
     pub scale: Scale,
-    /// Decides the input of all transactions.
+    /// The seed of the input of all transactions.
     pub seed: u64,
 }
 
-/// What the clients saw.
+/// The result of the clients.
 pub struct Outcome {
     /// The counts of all clients.
     pub tally: Tally,
-    /// Processor time of the measurement.
+    /// The processor time of the measurement.
     pub cpu: CpuTimes,
-    /// Why it ended early.
+    /// The reason why the run ended early, if it did.
     pub failure: Option<LabError>,
 }
 
-/// Runs all clients to the end of the measurement.
+/// Runs all clients until the end of the measurement.
 pub fn run(deployed: &Deployed, work: &Work) -> Outcome {
     let nodes = &deployed.writers()[..work.nodes];
     let shared = Shared {
         work,
         stop: AtomicBool::new(false),
         running: AtomicUsize::new(work.connections),
-        // The clients and this thread.
+        // Counts the clients and this thread.
         ready: Barrier::new(work.connections + 1),
     };
     thread::scope(|scope| {
@@ -96,7 +96,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Waits for a time, or until all clients have ended; an interrupt ends them.
+    /// Waits for a time, or until all clients have ended. An interrupt ends the clients.
     fn wait(&self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end && self.running.load(Ordering::Relaxed) > 0 {
@@ -137,7 +137,7 @@ struct Client<'a> {
     session: Session,
     random: Random,
     shared: &'a Shared<'a>,
-    /// When the warm-up began.
+    /// The begin of the warm-up.
     began: Instant,
 }
 
@@ -153,7 +153,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Tries a transaction until it meets no conflict; `None` if the time ends before that.
+    /// Retries a transaction until it meets no conflict; None if the time ends before that.
     fn complete(&mut self, input: &Input, tally: &mut Tally) -> Result<Option<Ended>, SqlError> {
         loop {
             match self.session.run(input) {
@@ -172,13 +172,13 @@ impl Client<'_> {
             tally.conflict(kind);
         }
         match self.session.roll_back() {
-            // The transaction has been rolled back already.
+            // The transaction is rolled back already.
             Err(error) if error.is_conflict() => Ok(()),
             done => done,
         }
     }
 
-    /// The time since the measurement began, within it.
+    /// The time since the begin of the measurement; None outside the measurement.
     fn measured(&self) -> Option<Duration> {
         let at = self.began.elapsed().checked_sub(self.shared.work.warmup)?;
         (at < Duration::from_secs(self.shared.work.seconds)).then_some(at)

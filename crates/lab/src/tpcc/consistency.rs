@@ -1,6 +1,6 @@
 //! The standard's consistency conditions (clause 3.3.2), each as a query that counts violations.
 //!
-//! Condition 11 is left out: it speaks of the data after the load only.
+//! Condition 11 is left out, because it holds only for the data right after the load.
 
 use trireme_testbed::{Node, Sql, SqlError};
 
@@ -10,11 +10,11 @@ use crate::frame::LabError;
 /// A consistency condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
-    /// Its number in clause 3.3.2.
+    /// The number in clause 3.3.2.
     pub number: u32,
-    /// What holds.
+    /// The condition.
     pub text: &'static str,
-    /// Counts the places where it does not hold.
+    /// The query that counts the violations.
     query: &'static str,
 }
 
@@ -127,7 +127,7 @@ pub fn violations(node: &Node) -> Result<[u64; CONDITIONS.len()], LabError> {
     Ok(found)
 }
 
-/// Fails with the first condition that is violated.
+/// Fails with the first violated condition.
 pub fn judge(violations: &[u64]) -> Result<(), LabError> {
     match CONDITIONS.iter().zip(violations).find(|(_, n)| **n > 0) {
         None => Ok(()),

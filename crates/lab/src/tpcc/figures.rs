@@ -1,4 +1,4 @@
-//! The figures of a cell, by name. Each name ends with its unit, or counts.
+//! The figures of a cell, by name. A name ends with its unit; a figure without a unit is a count.
 
 use super::clients::Outcome;
 use super::consistency::CONDITIONS;
@@ -13,7 +13,7 @@ pub const NOTPM: &str = "notpm";
 /// Transactions of all types committed per second.
 pub const TX_PER_S: &str = "tx_per_s";
 
-/// Standard deviation of the seconds' transactions, in percent of their mean.
+/// The standard deviation of the transactions per second, in percent of their mean.
 pub const TX_SD_PERCENT: &str = "tx_per_s_sd_percent";
 
 /// The time of a load, in seconds.
@@ -29,7 +29,7 @@ pub fn of_condition(number: u32) -> String {
     format!("condition_{number}_violations")
 }
 
-/// The figures of a load. `settle_s` is what the other nodes took to catch up.
+/// The figures of a load. `settle_s`: the time that the other nodes took to catch up, in seconds.
 pub fn of_load(loaded: Loaded, settle_s: f64, measured: &mut Measured) {
     put(measured, "generate_s", loaded.generate_s);
     put(measured, LOAD_S, loaded.load_s);
@@ -43,7 +43,7 @@ pub fn of_conditions(violations: &[u64], measured: &mut Measured) {
     }
 }
 
-/// The figures of a measurement of so many seconds.
+/// The figures of a measurement of `seconds`.
 pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
     let tally = &outcome.tally;
     let committed = tally.committed();

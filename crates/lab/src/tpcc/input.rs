@@ -1,4 +1,5 @@
-//! What the terminals ask for: the mix of the five transaction types and the input of each. Clauses 2.4.1 to 2.8.1 and 5.2.3.
+//! Draws the input of the terminals: the mix of the five transaction types, and the input of each. Clauses 2.4.1 to
+//! 2.8.1 and 5.2.3.
 
 use super::random::{Phase, Random};
 use super::scale::{DISTRICTS, Scale};
@@ -28,12 +29,12 @@ impl Kind {
         Self::StockLevel,
     ];
 
-    /// Its place in arrays by type.
+    /// The index in arrays by type.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// Its name in figures.
+    /// The name in figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::NewOrder => "new_order",
@@ -44,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Its share of all transactions, in percent.
+    /// The share of all transactions, in percent.
     fn share(self) -> u32 {
         match self {
             Self::NewOrder => 45,
@@ -66,12 +67,12 @@ impl Kind {
     }
 }
 
-/// How a customer is named.
+/// The way in which a terminal names a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// By number.
+    /// By the number.
     Number(u32),
-    /// By last name: the middle one of those who share it.
+    /// By the last name: the middle one of the customers with this name.
     LastName(String),
 }
 
@@ -82,22 +83,22 @@ pub struct Customer {
     pub warehouse: u32,
     /// The customer's district.
     pub district: u32,
-    /// Which of the district's customers.
+    /// The number or the last name.
     pub who: Who,
 }
 
 /// A line of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// The item; a number that no item has makes the transaction roll back.
+    /// The item. If no item has this number, the transaction must roll back.
     pub item: u32,
-    /// The warehouse that supplies it.
+    /// The warehouse that supplies the item.
     pub supplier: u32,
-    /// How many pieces.
+    /// The number of pieces.
     pub quantity: u32,
 }
 
-/// The input of a transaction; a transaction that met a conflict is tried again with the same one.
+/// The input of a transaction. A transaction that met a conflict is retried with the same input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Places an order.
@@ -117,33 +118,34 @@ pub enum Input {
         warehouse: u32,
         /// The district that is paid.
         district: u32,
-        /// Who pays.
+        /// The paying customer.
         customer: Customer,
         /// The sum, in hundredths.
         cents: u32,
     },
     /// Shows the last order.
     OrderStatus(Customer),
-    /// Delivers.
+    /// Delivers the oldest orders.
     Delivery {
         /// The warehouse.
         warehouse: u32,
         /// The carrier's number.
         carrier: u32,
     },
-    /// Counts.
+    /// Counts the items that run short.
     StockLevel {
         /// The warehouse.
         warehouse: u32,
         /// The district.
         district: u32,
-        /// Fewer pieces than this are short.
+        /// The number of pieces below which an item runs short.
         threshold: u32,
     },
 }
 
 impl Input {
-    /// Draws a transaction of the mix. Its warehouse is any, since a connection serves the terminals of all.
+    /// Draws a transaction of the mix. Its warehouse is any one, because a connection serves the terminals of all
+    /// warehouses.
     pub fn draw(random: &mut Random, scale: Scale) -> Self {
         let warehouse = random.uniform(1, scale.warehouses());
         let district = random.uniform(1, DISTRICTS);
@@ -182,7 +184,7 @@ impl Input {
         }
     }
 
-    /// Its type.
+    /// The type of the transaction.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NewOrder { .. } => Kind::NewOrder,
@@ -194,7 +196,8 @@ impl Input {
     }
 }
 
-/// Five to fifteen lines, 1 % of them from another warehouse. In 1 % of all orders the last item does not exist.
+/// Draws five to fifteen lines; 1 % of them come from another warehouse. In 1 % of all orders the last item does not
+/// exist.
 fn lines(random: &mut Random, scale: Scale, home: u32) -> Vec<Line> {
     let mut lines: Vec<Line> = (0..random.uniform(5, 15))
         .map(|_| Line {
@@ -214,7 +217,7 @@ fn lines(random: &mut Random, scale: Scale, home: u32) -> Vec<Line> {
     lines
 }
 
-/// 60 % of the customers are named by last name.
+/// Draws a customer; 60 % are named by last name.
 fn customer(random: &mut Random, scale: Scale, (warehouse, district): (u32, u32)) -> Customer {
     let who = match random.chance(60) {
         true => Who::LastName(random.last_name(Phase::Run, scale.largest_name())),
@@ -227,7 +230,7 @@ fn customer(random: &mut Random, scale: Scale, (warehouse, district): (u32, u32)
     }
 }
 
-/// Another warehouse than `home`; there are at least two.
+/// Draws another warehouse than `home`. There must be at least two.
 fn other(random: &mut Random, scale: Scale, home: u32) -> u32 {
     let drawn = random.uniform(1, scale.warehouses() - 1);
     if drawn < home { drawn } else { drawn + 1 }

@@ -1,4 +1,5 @@
-//! Loads the tables: through a node of a running system, which is timed, or into a data directory that every run copies.
+//! Loads the tables: either through a node of a running system, with the time measured, or into a data directory that
+//! every run copies.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,25 +15,25 @@ use super::schema::{ANALYZE, STATEMENTS};
 use crate::frame::LabError;
 use crate::work_dir;
 
-/// Connections that load at once.
+/// The number of connections that load at the same time.
 pub const CONNECTIONS: usize = 4;
 
-/// Differs between programs that load different rows or tables.
+/// The version of the rows and tables: a program that loads different ones has another version.
 const VERSION: u32 = 1;
 
-/// No statement of the load takes longer, unless a server hangs.
+/// The time limit for a statement of the load. Only a hanging server needs longer.
 const STATEMENT: Duration = Duration::from_secs(120);
 
-/// How long a load took.
+/// The times of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loaded {
-    /// Processor and waiting time of the making of rows, added up over the connections, in seconds.
+    /// The time for making rows, processor and waiting time, added up over the connections, in seconds.
     pub generate_s: f64,
-    /// From the first statement to the end of the last one, in seconds.
+    /// The time from the first statement until the end of the last one, in seconds.
     pub load_s: f64,
 }
 
-/// Makes the tables anew through `node`, and fills them.
+/// Makes new tables through `node`, and fills them.
 pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
     let failed = |source: SqlError| LabError::Load {
         node: node.name.clone(),
@@ -51,7 +52,7 @@ pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             let done = write(*unit, scale, |text| sql.exec(text).map_err(failed));
             generating += done.inspect_err(|_| {
-                // The others need not go on.
+                // Stops the other connections, whose work is useless now.
                 next.store(units.len(), Ordering::Relaxed);
             })?;
         }
@@ -70,7 +71,7 @@ pub fn load(node: &Node, scale: Scale) -> Result<Loaded, LabError> {
     })
 }
 
-/// Writes a unit by `execute`; returns the time that its rows took to make.
+/// Writes a unit by `execute`; returns the time for making its rows.
 fn write(
     unit: Unit,
     scale: Scale,
@@ -88,7 +89,7 @@ fn write(
     Ok(began.elapsed() - sending)
 }
 
-/// A data directory of `server` with loaded tables.
+/// Returns a data directory of `server` with loaded tables.
 pub fn template(scale: Scale, server: Server) -> Result<PathBuf, LabError> {
     let warehouses = scale.warehouses();
     let name = format!("tpcc-{VERSION}-{warehouses}");
@@ -100,7 +101,7 @@ fn fill(cluster: &mut Cluster, scale: Scale) -> Result<(), LabError> {
     cluster.start()?;
     load(cluster.node(0), scale)?;
     let mut sql = cluster.sql(0)?;
-    // The same statistics, and so the same plans, in every run.
+    // Every run then has the same statistics, and so the same query plans.
     sql.exec(ANALYZE).map_err(|source| LabError::Load {
         node: cluster.node(0).name.clone(),
         source,

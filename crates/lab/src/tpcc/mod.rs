@@ -1,8 +1,8 @@
 //! `trireme bench tpcc`: TPC-C's five transaction types, after "Yes! It works with Amazon EC2" (2008) and "Percona XtraDB
 //! Cluster 8.0 scaling" (2020).
 //!
-//! Two kinds of cells: those that load the tables through the system, which is timed, and those that run transactions on a
-//! fresh copy of loaded tables.
+//! There are two kinds of cells. Some load the tables through the system, with the time measured; the others run
+//! transactions on a fresh copy of loaded tables.
 
 mod charts;
 mod claims;
@@ -59,12 +59,12 @@ impl Tpcc {
         Scale::standard(cell.number("warehouses") as u32)
     }
 
-    /// The largest database of the run.
+    /// The size of the largest database of the run.
     fn largest(&self) -> Scale {
         Scale::standard(self.plan.warehouses().into_iter().max().unwrap_or(1))
     }
 
-    /// A buffer pool that holds all data, in MiB.
+    /// The size of a buffer pool that holds all data, in MiB.
     fn buffer_pool_mib(&self) -> u64 {
         (self.largest().data_mib() * 3 / 2).max(256)
     }
@@ -98,7 +98,7 @@ impl Tpcc {
             seconds: self.plan.seconds(),
             isolation: self.plan.isolation.sql(),
             scale: Self::scale(cell),
-            // The same input for all systems.
+            // All systems get the same input.
             seed: u64::from(cell.repetition) << 32,
         };
         let outcome = clients::run(deployed, &work);
@@ -108,7 +108,8 @@ impl Tpcc {
         Self::check(deployed, measured, work.scale, acknowledged)
     }
 
-    /// All nodes hold the same rows, the data are consistent, and the orders and payments acknowledged are there.
+    /// Checks that all nodes hold the same rows, that the data are consistent, and that all acknowledged orders and
+    /// payments are there.
     fn check(
         deployed: &mut Deployed,
         measured: &mut Measured,
@@ -164,7 +165,7 @@ impl Experiment for Tpcc {
                 format!("--innodb-buffer-pool-size={}M", self.buffer_pool_mib()),
                 "--innodb-log-file-size=300M".to_string(),
             ],
-            // Every cell has fresh servers, since every run changes the data.
+            // Every cell has fresh servers, because every run changes the data.
             generation: position.unwrap_or(0) as u32,
         }
     }
@@ -194,7 +195,7 @@ impl Experiment for Tpcc {
         let data = self.largest().data_mib();
         (
             nodes * (self.buffer_pool_mib() + 256),
-            // Data, redo log, write-set cache; and the copy that is kept.
+            // Data, redo log and write-set cache, and the copy that is kept.
             nodes * (2 * data + 1024) + data,
         )
     }

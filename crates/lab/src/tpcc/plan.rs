@@ -1,4 +1,4 @@
-//! What the user chooses about the experiment, and the cells that follow from it.
+//! The user's choices, and the cells that follow from them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use trireme_testbed::systems::{self, Durability, Writers};
 use super::loader;
 use crate::frame::{Cell, FrameOptions, Preset};
 
-/// The value of the factor `part` of cells that load the tables through the system.
+/// The value of the factor `part` for cells that load the tables through the system.
 pub const LOAD: &str = "load";
-/// The same of cells that run transactions.
+/// The value of the factor `part` for cells that run transactions.
 pub const RUN: &str = "run";
 
-/// Which nodes take the load.
+/// The nodes that take the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
@@ -34,18 +34,18 @@ impl Target {
     }
 }
 
-/// How far transactions see each other.
+/// The isolation of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// InnoDB's default.
     RepeatableRead,
-    /// As in the second article.
+    /// The level of the second article.
     ReadCommitted,
 }
 
 impl Isolation {
-    /// As in `SET TRANSACTION ISOLATION LEVEL`.
+    /// The level as in `SET TRANSACTION ISOLATION LEVEL`.
     pub fn sql(self) -> &'static str {
         match self {
             Self::RepeatableRead => "REPEATABLE READ",
@@ -54,7 +54,7 @@ impl Isolation {
     }
 }
 
-/// When a commit is on stable storage.
+/// The moment when a commit is on stable storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flush {
@@ -67,7 +67,7 @@ pub enum Flush {
 }
 
 impl Flush {
-    /// What it asks of a system.
+    /// The demand on a system.
     pub fn durability(self) -> Durability {
         match self {
             Self::Lazy => Durability::Lazy,
@@ -84,7 +84,7 @@ impl Flush {
 /// standard's consistency conditions must hold, and all nodes must hold the same rows.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Plan {
-    /// What any experiment has.
+    /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
     /// Cluster sizes [default: 1,3,5; quick: 1,3; article: 1,2,3,4,5].
@@ -191,7 +191,7 @@ impl Plan {
     fn points(&self, warehouses: u32) -> Vec<Point> {
         let mut points = Vec::new();
         let mut nodes = self.nodes();
-        // A single server is the reference, whatever the sizes of the clusters.
+        // A single server is the reference for clusters of any size.
         if !nodes.contains(&1) {
             nodes.insert(0, 1);
         }
@@ -206,7 +206,7 @@ impl Plan {
         for connections in self.connections() {
             for nodes in &nodes {
                 let targets = match nodes {
-                    // One and all are the same.
+                    // With one node, both targets are the same.
                     1 => vec![Target::One],
                     _ => self.targets(),
                 };
@@ -231,7 +231,7 @@ impl Plan {
         }
         match system {
             "plain" | "plain-mysql" => point.nodes == 1,
-            // The article has it as a cluster; alone it would tell of MySQL.
+            // The article has only clusters of it; a single node would show MySQL itself.
             "semisync" | "group-replication" | "group-replication-single" => {
                 point.nodes > 1 && self.nodes().contains(&point.nodes)
             }

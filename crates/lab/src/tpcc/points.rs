@@ -1,4 +1,4 @@
-//! Which points were measured: the levels of the factors that the records have, and what picks a point's cells.
+//! The measured points (the levels of the factors in the records), and the selection of a point's cells.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::stats::median;
 /// A point of the experiment at which transactions ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunPoint {
-    /// Warehouses.
+    /// The number of warehouses.
     pub warehouses: u64,
-    /// Nodes of the cluster; the reference has 1 whatever the point says.
+    /// The nodes of the cluster. The reference has 1, whatever the point has.
     pub nodes: u64,
-    /// Which nodes take the load.
+    /// The nodes that take the load.
     pub to: String,
-    /// Connections in all.
+    /// The connections in all.
     pub connections: u64,
 }
 
@@ -35,12 +35,12 @@ impl RunPoint {
         Self::of(cell).as_ref() == Some(self)
     }
 
-    /// Load to all nodes, or to the only one.
+    /// Whether the load goes to all nodes, or to the only one.
     pub fn is_to_all(&self) -> bool {
         self.to == "all" || self.nodes == 1
     }
 
-    /// Load to one node.
+    /// Whether the load goes to one node.
     pub fn is_to_one(&self) -> bool {
         self.to == "one"
     }
@@ -57,7 +57,7 @@ pub fn points_of(records: &[Record], system: &str) -> Vec<RunPoint> {
     points.into_iter().collect()
 }
 
-/// The point with the largest `figure` among those of a system that `chosen` picks.
+/// The point with the largest `figure` among a system's points that `chosen` picks.
 pub fn best(
     records: &[Record],
     system: &str,
@@ -72,25 +72,25 @@ pub fn best(
     points.max_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
-/// The different values that `level` gives for the records, in order.
+/// The different values of `level` in the records, sorted.
 pub fn levels<T: Ord>(records: &[Record], level: impl Fn(&Cell) -> Option<T>) -> Vec<T> {
     let all: BTreeSet<T> = records.iter().filter_map(|r| level(&r.cell)).collect();
     all.into_iter().collect()
 }
 
-/// The numbers of warehouses.
+/// The numbers of warehouses in the records.
 pub fn warehouses(records: &[Record]) -> Vec<u64> {
     levels(records, |cell| Some(cell.number("warehouses")))
 }
 
-/// Whether a cell loads so many warehouses into a cluster of so many nodes.
+/// Whether a cell loads this number of warehouses into a cluster of this number of nodes.
 pub fn is_load(cell: &Cell, warehouses: u64, nodes: u64) -> bool {
     cell.level("part") == LOAD
         && cell.number("warehouses") == warehouses
         && cell.number("nodes") == nodes
 }
 
-/// The sizes of the clusters into which a system was loaded.
+/// The sizes of the clusters into which this number of warehouses was loaded.
 pub fn loaded_nodes(records: &[Record], warehouses: u64) -> Vec<u64> {
     levels(records, |cell| {
         let nodes = cell.number("nodes");

@@ -1,4 +1,5 @@
-//! Random numbers as the standard wants them: uniform, non-uniform (NURand), last names, strings. Clauses 2.1.6 and 4.3.2.
+//! Random numbers as the standard requires them: uniform, non-uniform (NURand), last names, strings. Clauses 2.1.6 and
+//! 4.3.2.
 
 /// The constant A of NURand for customers.
 const A_CUSTOMER: u32 = 1023;
@@ -7,13 +8,13 @@ const A_NAME: u32 = 255;
 /// The constant A of NURand for items.
 const A_ITEM: u32 = 8191;
 
-/// The constant C of customers and items: one value for all clients.
+/// The constant C of customers and items: the same for all clients.
 const C_CUSTOMER: u32 = 259;
 const C_ITEM: u32 = 7911;
 
 /// The constant C of last names while the tables are loaded.
 const C_NAME_LOAD: u32 = 123;
-/// The same during the run. Clause 2.1.6.1 wants the two to differ by 65 to 119, but not by 96 or 112.
+/// The constant C of last names during the run. By clause 2.1.6.1 the two differ by 65 to 119, but not by 96 or 112.
 const C_NAME_RUN: u32 = 208;
 
 const SYLLABLES: [&str; 10] = [
@@ -22,7 +23,7 @@ const SYLLABLES: [&str; 10] = [
 
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// When a last name is drawn.
+/// The time at which a last name is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// While the tables are loaded.
@@ -38,7 +39,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator that differs from those of other seeds.
+    /// Makes a generator whose sequence depends on the seed.
     pub fn new(seed: u64) -> Self {
         Self {
             // Neighbouring seeds must not give neighbouring sequences.
@@ -59,7 +60,7 @@ impl Random {
         low + (((self.next() >> 32) * span) >> 32) as u32
     }
 
-    /// Whether something happens that does so in `percent` of 100 cases.
+    /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.uniform(1, 100) <= percent
     }
@@ -80,7 +81,7 @@ impl Random {
         self.non_uniform(A_ITEM, C_ITEM, (1, items))
     }
 
-    /// A customer's last name, made of a number up to `largest`.
+    /// A customer's last name, from a number up to `largest`.
     pub fn last_name(&mut self, phase: Phase, largest: u32) -> String {
         let c = match phase {
             Phase::Load => C_NAME_LOAD,
@@ -89,7 +90,7 @@ impl Random {
         last_name(self.non_uniform(A_NAME, c, (0, largest)))
     }
 
-    /// Letters and digits, `low` to `high` of them.
+    /// A text of letters and digits, with `low` to `high` characters.
     pub fn text(&mut self, low: u32, high: u32) -> String {
         let length = self.uniform(low, high);
         (0..length)
@@ -97,7 +98,7 @@ impl Random {
             .collect()
     }
 
-    /// As many digits.
+    /// A text of `length` digits.
     pub fn digits(&mut self, length: u32) -> String {
         (0..length)
             .map(|_| LETTERS[self.uniform(52, 61) as usize] as char)
@@ -114,7 +115,7 @@ impl Random {
     }
 }
 
-/// The last name that a number from 0 to 999 stands for: a syllable per digit.
+/// The last name for a number from 0 to 999: a syllable per digit.
 pub fn last_name(number: u32) -> String {
     [number / 100, number / 10, number]
         .map(|digit| SYLLABLES[(digit % 10) as usize])

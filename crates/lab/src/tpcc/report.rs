@@ -1,4 +1,4 @@
-//! What the report says and lists.
+//! The texts and tables of the report.
 
 use trireme_testbed::systems::plain_of;
 
@@ -41,7 +41,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
     ]
 }
 
-/// The tables.
+/// All tables.
 pub fn tables(records: &[Record]) -> Vec<Table> {
     let rows = rows(records);
     vec![
@@ -60,7 +60,7 @@ struct Row {
 }
 
 impl Row {
-    /// The figure's median with its interval.
+    /// The median of a figure with its interval.
     fn shown(&self, records: &[Record], figure: &str, digits: usize) -> String {
         let all = values(records, &self.system, figure, |cell| self.point.has(cell));
         shown(&all, digits)
@@ -146,7 +146,7 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     }
 }
 
-/// The ratio of medians to the best point of the plain server of the same kind, with as many warehouses.
+/// The ratio of medians to the best point of the plain server on the same server program, with as many warehouses.
 fn to_plain(records: &[Record], row: &Row) -> Option<String> {
     let w = row.point.warehouses;
     let reference = plain_of(&row.system);

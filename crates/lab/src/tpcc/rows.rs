@@ -1,17 +1,17 @@
 //! The rows of the tables after the load (clause 4.3.3), as `INSERT` statements of many rows.
 //!
-//! The load is divided into [`Unit`]s. Each has random numbers of its own, so that the tables hold the same rows whatever the
-//! number of connections that load them.
+//! The load is divided into [`Unit`]s. Each has its own random numbers, so that the tables hold the same rows for any
+//! number of loading connections.
 
 use std::fmt::{self, Write};
 
 use super::random::{Phase, Random, last_name};
 use super::scale::{DISTRICTS, Scale};
 
-/// The length at which a statement is sent, in bytes. The write-set of one statement stays below 1 MiB.
+/// The length from which a statement is sent, in bytes. The write-set of one statement stays below 1 MiB.
 const STATEMENT_BYTES: usize = 200 << 10;
 
-/// A part of the load, which one connection does.
+/// A part of the load that one connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// All items.
@@ -41,7 +41,7 @@ pub fn units(scale: Scale) -> Vec<Unit> {
 }
 
 impl Unit {
-    /// Hands the unit's statements to `send`, until that fails.
+    /// Passes the unit's statements to `send`, until that fails.
     pub fn write<E>(
         self,
         scale: Scale,
@@ -135,7 +135,7 @@ fn warehouse<E>(
 ) -> Result<(), E> {
     let mut insert = Insert::into("warehouse");
     let (name, address, tax) = (random.text(6, 10), address(random), tax(random));
-    // So that the balances add up: 10.00 for the payment of each customer.
+    // Each customer has paid 10.00, so that the balances add up.
     let district_paid = scale.customers() * 1000;
     let paid = Cents(district_paid * DISTRICTS);
     insert.row(
@@ -252,7 +252,7 @@ fn orders<E>(
     open.end(send)
 }
 
-/// A sum of money in hundredths, written as the decimal number that it is.
+/// A sum of money in hundredths, which is written as a decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cents(pub u32);
 
@@ -275,7 +275,7 @@ fn address(random: &mut Random) -> String {
     format!("'{}','{state}','{zip}'", streets.join("','"))
 }
 
-/// The data of an item or of its stock: every tenth has the word ORIGINAL in it.
+/// The data of an item or of its stock. Every tenth one contains the word ORIGINAL.
 fn data(random: &mut Random) -> String {
     let mut text = random.text(26, 50);
     if random.chance(10) {

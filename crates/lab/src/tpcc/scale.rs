@@ -1,9 +1,9 @@
-//! How many rows the tables hold after the load: clause 1.2 of the standard, which grows with the number of warehouses.
+//! The numbers of rows after the load, by clause 1.2 of the standard. They grow with the number of warehouses.
 
-/// Districts of each warehouse.
+/// The districts of each warehouse.
 pub const DISTRICTS: u32 = 10;
 
-/// Cardinalities of the tables after the load.
+/// The numbers of rows in the tables after the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     warehouses: u32,
@@ -12,7 +12,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The standard's cardinalities for `warehouses` warehouses.
+    /// The standard's numbers for `warehouses` warehouses.
     pub fn standard(warehouses: u32) -> Self {
         Self {
             warehouses,
@@ -30,17 +30,17 @@ impl Scale {
         }
     }
 
-    /// Warehouses.
+    /// The number of warehouses.
     pub fn warehouses(self) -> u32 {
         self.warehouses
     }
 
-    /// Items, and rows of `stock` for each warehouse.
+    /// The number of items, and of rows of `stock` for each warehouse.
     pub fn items(self) -> u32 {
         self.items
     }
 
-    /// Customers of each district. Each has placed one order.
+    /// The customers of each district. Each has placed one order.
     pub fn customers(self) -> u32 {
         self.customers
     }
@@ -50,17 +50,18 @@ impl Scale {
         self.customers * 7 / 10 + 1
     }
 
-    /// The largest number that a customer's last name is made of. Each number up to it has a customer in every district.
+    /// The largest number that a customer's last name is made of. Every district has a customer for each number up to
+    /// it.
     pub fn largest_name(self) -> u32 {
         self.customers / 3 - 1
     }
 
-    /// Rows of `orders`, and of `history`, after the load.
+    /// The rows of `orders`, and of `history`, after the load.
     pub fn orders(self) -> u64 {
         u64::from(self.warehouses) * u64::from(DISTRICTS) * u64::from(self.customers)
     }
 
-    /// The size of the loaded data in a server's data directory, in MiB, roughly.
+    /// Roughly the size of the loaded data in a server's data directory, in MiB.
     pub fn data_mib(self) -> u64 {
         120 * u64::from(self.warehouses) + 40
     }

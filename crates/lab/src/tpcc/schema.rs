@@ -1,11 +1,11 @@
 //! The nine tables with their indexes (clause 1.3), without foreign keys.
 //!
-//! `history` has a primary key that the standard does not know: replication under wsrep needs one.
+//! `history` has a primary key, which the standard does not have: replication under wsrep needs one.
 
 /// The database.
 pub const DATABASE: &str = "tpcc";
 
-/// Brings the optimizer's statistics up to date, on one node. Without them some joins take minutes.
+/// Updates the optimizer's statistics on one node. Without them some joins take minutes.
 pub const ANALYZE: &str = "ANALYZE LOCAL TABLE tpcc.warehouse, tpcc.district, tpcc.customer, tpcc.history, \
                            tpcc.new_order, tpcc.orders, tpcc.order_line, tpcc.item, tpcc.stock";
 

@@ -1,4 +1,4 @@
-//! What clients count: transactions by type, conflicts, response times, commits in each second.
+//! The counts of the clients: transactions by type, conflicts, response times, commits in each second.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::transactions::Ended;
 
 /// The counts of one type of transactions.
 pub struct KindTally {
-    /// Committed.
+    /// The committed transactions.
     pub committed: u64,
-    /// Rolled back because the input wants that.
+    /// The transactions that were rolled back because of their input.
     pub rolled_back: u64,
-    /// Attempts that met a conflict; each was tried again with the same input.
+    /// The attempts that met a conflict. Each was retried with the same input.
     pub conflicts: u64,
-    /// From the first attempt of a transaction to the commit of the last, in microseconds.
+    /// The time from the first attempt of a transaction until the commit of the last, in microseconds.
     pub response_us: Histogram<u64>,
 }
 
@@ -25,7 +25,7 @@ impl KindTally {
             committed: 0,
             rolled_back: 0,
             conflicts: 0,
-            // From a microsecond to a minute, to 1 %.
+            // The histogram is from a microsecond to a minute, exact to 1 %.
             response_us: Histogram::new_with_bounds(1, 60_000_000, 2)
                 .expect("the bounds are in order"),
         }
@@ -35,7 +35,7 @@ impl KindTally {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
         self.conflicts += other.conflicts;
-        // Both have the same bounds.
+        // This cannot fail: both histograms have the same bounds.
         let _ = self.response_us.add(&other.response_us);
     }
 
@@ -45,13 +45,13 @@ impl KindTally {
         100.0 * part as f64 / attempts.max(1) as f64
     }
 
-    /// The response time that the share `share` (0 to 1) of the transactions did not exceed, in milliseconds.
+    /// The response time, in milliseconds, that the share `share` (0 to 1) of the transactions did not exceed.
     pub fn response_ms(&self, share: f64) -> f64 {
         self.response_us.value_at_quantile(share) as f64 / 1000.0
     }
 }
 
-/// What one client saw, or all together. Counts are those of the measurement, without the warm-up.
+/// The counts of one client or of all, in the measurement without the warm-up.
 pub struct Tally {
     kinds: [KindTally; 5],
     per_second: Vec<u64>,
@@ -60,7 +60,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing seen yet, in a measurement of so many seconds.
+    /// An empty tally for a measurement of `seconds`.
     pub fn new(seconds: usize) -> Self {
         Self {
             kinds: std::array::from_fn(|_| KindTally::new()),
@@ -70,7 +70,8 @@ impl Tally {
         }
     }
 
-    /// A transaction ended after `response`. `at` is the time since the measurement began; `None` before and after it.
+    /// Counts a transaction that ended after `response`. `at`: the time since the begin of the measurement; `None`
+    /// outside it.
     pub fn ended(&mut self, kind: Kind, ended: Ended, at: Option<Duration>, response: Duration) {
         if ended == Ended::Committed {
             match kind {
@@ -94,12 +95,12 @@ impl Tally {
         }
     }
 
-    /// An attempt met a conflict during the measurement.
+    /// Counts an attempt that met a conflict during the measurement.
     pub fn conflict(&mut self, kind: Kind) {
         self.kinds[kind.index()].conflicts += 1;
     }
 
-    /// Adds what another client saw.
+    /// Adds the counts of another client.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.add(theirs);
@@ -116,17 +117,17 @@ impl Tally {
         &self.kinds[kind.index()]
     }
 
-    /// Commits of all types.
+    /// The commits of all types.
     pub fn committed(&self) -> u64 {
         self.kinds.iter().map(|tally| tally.committed).sum()
     }
 
-    /// Commits in each second.
+    /// The commits in each second.
     pub fn per_second(&self) -> &[u64] {
         &self.per_second
     }
 
-    /// New orders and payments committed in all, warm-up included.
+    /// The new orders and payments that were committed in all, including the warm-up.
     pub fn acknowledged(&self) -> (u64, u64) {
         (self.orders_in_all, self.payments_in_all)
     }

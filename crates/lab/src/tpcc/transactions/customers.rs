@@ -1,4 +1,4 @@
-//! Finds the customer whom a terminal names.
+//! Finds the customer that a terminal names.
 
 use trireme_testbed::sql::Prepared;
 use trireme_testbed::{Sql, SqlError};
@@ -18,7 +18,7 @@ impl Customers {
         Ok(Self { by_name })
     }
 
-    /// The customer's number.
+    /// Returns the customer's number.
     pub fn number(&self, sql: &mut Sql, customer: &Customer) -> Result<u32, SqlError> {
         let name = match &customer.who {
             Who::Number(number) => return Ok(*number),

@@ -1,5 +1,5 @@
-//! Delivery (clause 2.7): delivers the oldest open order of each district of a warehouse, all in one transaction. It is
-//! executed at once, not queued.
+//! Delivery (clause 2.7): delivers the oldest open order of each district of a warehouse, all in one transaction. It
+//! runs at once and is not queued.
 
 use trireme_testbed::sql::Prepared;
 use trireme_testbed::{Sql, SqlError};

@@ -1,7 +1,7 @@
 //! The five transactions of clause 2, as prepared statements on one connection.
 //!
-//! A transaction that fails leaves the connection within it; [`Session::roll_back`] ends it, and the same input can be tried
-//! again.
+//! A transaction that fails stays open on the connection. [`Session::roll_back`] ends it, and then the same input can
+//! be retried.
 
 mod customers;
 mod delivery;
@@ -22,12 +22,12 @@ use order_status::OrderStatus;
 use payment::Payment;
 use stock_level::StockLevel;
 
-/// How a transaction ended that met no conflict.
+/// The end of a transaction that met no conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// It was committed.
     Committed,
-    /// It was rolled back because its input wants that: an item does not exist.
+    /// It was rolled back because of its input: an item does not exist.
     RolledBack,
 }
 
@@ -42,14 +42,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects and prepares all statements. `isolation` is as in `SET TRANSACTION`. Each statement fails after `timeout`.
+    /// Connects and prepares all statements. `isolation`: a level as in `SET TRANSACTION`. Each statement fails after
+    /// `timeout`.
     pub fn open(socket: &Path, isolation: &str, timeout: Duration) -> Result<Self, SqlError> {
         let mut sql = Sql::connect_socket(socket, timeout)?;
         sql.exec("USE tpcc")?;
         sql.exec(&format!(
             "SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"
         ))?;
-        // Spares a statement at the beginning of each transaction.
+        // This saves a statement at the beginning of each transaction.
         sql.exec("SET SESSION autocommit=0")?;
         Ok(Self {
             new_order: NewOrder::prepare(&mut sql)?,

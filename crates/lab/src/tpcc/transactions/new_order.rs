@@ -54,7 +54,7 @@ impl NewOrder {
         })
     }
 
-    /// Places the order of a customer: warehouse, district, number.
+    /// Places an order of a customer, who is given by warehouse, district and number.
     pub fn run(
         &self,
         sql: &mut Sql,
@@ -97,7 +97,7 @@ impl NewOrder {
     }
 }
 
-/// What is left in stock; it is filled up when fewer than ten pieces would be.
+/// The remaining stock. It is refilled if fewer than ten pieces would remain.
 fn rest(quantity: u32, wanted: u32) -> u32 {
     if quantity >= wanted + 10 {
         quantity - wanted

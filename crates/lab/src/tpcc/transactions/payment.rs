@@ -14,7 +14,7 @@ const DATA: usize = 500;
 /// The parts of a name and address.
 type Address = (String, String, String, String, String, String);
 
-/// Credit, three parts of the name, five of the address, phone, credit limit, balance.
+/// Credit, the three parts of the name, the five of the address, phone, credit limit, balance.
 type CustomerRow = (
     String,
     String,
@@ -80,7 +80,7 @@ impl Payment {
         })
     }
 
-    /// The customer pays the district of the warehouse (warehouse, district) so many hundredths.
+    /// The customer pays `cents` to the district and its warehouse (warehouse, district).
     pub fn run(
         &self,
         sql: &mut Sql,
@@ -100,7 +100,7 @@ impl Payment {
         if credit == "BC" {
             let old: String = sql.row(&self.data, (cw, cd, c))?;
             let mut data = format!("{c} {cd} {cw} {d} {w} {amount} | {old}");
-            // Text of the load and digits only: every character has one byte.
+            // The text has only characters of one byte: text of the load, and digits.
             data.truncate(DATA);
             sql.change(&self.charge_bad, (&amount, &amount, data, cw, cd, c))?;
         } else {

@@ -1,11 +1,11 @@
-//! Stock-Level (clause 2.8): counts items of the last twenty orders of a district that run short. It only reads.
+//! Stock-Level (clause 2.8): counts the items of a district's last twenty orders that run short. It only reads.
 
 use trireme_testbed::sql::Prepared;
 use trireme_testbed::{Sql, SqlError};
 
 use super::Ended;
 
-/// Orders that are looked at.
+/// The number of orders to examine.
 const ORDERS: u32 = 20;
 
 pub struct StockLevel {
