@@ -183,7 +183,7 @@ mod tests {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(text).unwrap();
         let mut answer = String::new();
-        // A server that closes while bytes of ours are on their way resets the connection, behind its answer.
+        // If the server closes while our bytes are on their way, it resets the connection after its answer.
         drop(stream.read_to_string(&mut answer));
         answer
     }

@@ -23,7 +23,7 @@ pub struct AgentArgs {
     /// The server's Unix socket.
     #[arg(long, value_name = "PATH", default_value = "/run/mysqld/mysqld.sock")]
     socket: PathBuf,
-    /// The node's data directory: while SQL is closed, its state file tells what the node does.
+    /// The node's data directory: while SQL is closed, the state file in it says what the node does.
     #[arg(long, value_name = "DATADIR")]
     dir: Option<PathBuf>,
     /// The address for HTTP, host:port. Whoever can reach it can read the status: choose a network you trust.
@@ -41,10 +41,10 @@ enum AgentCommand {
 struct GrantArgs {
     #[command(flatten)]
     user: UserArgs,
-    /// The host that the user comes from, such as 192.0.2.% (with a password).
+    /// The host of the user, such as 192.0.2.% (with a password).
     #[arg(long, value_name = "HOST", default_value = "localhost")]
     from: String,
-    /// For `trireme doctor`, too: the privilege PROCESS.
+    /// Also for `trireme doctor`: gives the user the privilege PROCESS.
     #[arg(long)]
     doctor: bool,
 }
@@ -54,8 +54,8 @@ struct UserArgs {
     /// The SQL user, without privileges.
     #[arg(long, value_name = "NAME", default_value = "trireme-agent")]
     user: String,
-    /// A file with the password (or TRIREME_AGENT_PASSWORD in the environment) [default: none: the server knows the user by
-    /// the name of the process's owner].
+    /// A file with the password (or TRIREME_AGENT_PASSWORD in the environment) [default: none: the server knows the
+    /// user by the owner of the process].
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }

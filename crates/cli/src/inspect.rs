@@ -40,7 +40,7 @@ pub struct WaitingArgs {
     /// The node's data directory (base_dir, if that is another one).
     #[arg(long, value_name = "DATADIR")]
     dir: PathBuf,
-    /// The server's error log [default: looked for where servers have it].
+    /// The server's error log [default: the file in one of the usual places].
     #[arg(long, value_name = "FILE")]
     error_log: Option<PathBuf>,
     /// As JSON.

@@ -82,7 +82,7 @@ enum Command {
     Doctor(inspect::DoctorArgs),
     /// Why a node waits, from its data directory alone: SQL is closed while it waits.
     WhyWaiting(inspect::WaitingArgs),
-    /// Which commits lost a conflict, against whom, and over which rows.
+    /// The commits that lost a conflict, the commits that won it, and the rows.
     Conflicts(inspect::ConflictsArgs),
     /// Mixed load for a long time: watches memory, errors and identity.
     Soak {
@@ -115,7 +115,7 @@ enum Command {
 enum ClusterCommand {
     /// Start a cluster, or one that was stopped, and leave it running.
     Up(UpArgs),
-    /// Stop it; its data stay for the next `up`.
+    /// Stop a cluster; its data stay for the next `up`.
     Down {
         /// The cluster's directory [default: one per user in the directory of temporary files].
         #[arg(long, value_name = "DIR")]
@@ -150,7 +150,7 @@ struct UpArgs {
     /// Further argument of mariadbd, such as --innodb-buffer-pool-size=1G (repeatable).
     #[arg(long = "mariadbd-arg", value_name = "ARG", allow_hyphen_values = true)]
     mariadbd_args: Vec<String>,
-    /// How a full state snapshot travels [default: rsync].
+    /// The method of a full state transfer (SST) [default: rsync].
     #[arg(long, value_enum)]
     sst_method: Option<SstMethod>,
     /// Further wsrep_provider_options, such as "gcache.size=1G".

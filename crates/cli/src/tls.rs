@@ -19,13 +19,13 @@ const NODE_DIR: &str = "/etc/mysql/trireme";
 /// `trireme tls`.
 #[derive(Subcommand)]
 pub enum TlsCommand {
-    /// Make an authority, and key, certificate and configuration of each node; later, of further nodes.
+    /// Make an authority, and the key, certificate and configuration of each node. Run it again for further nodes.
     Init(InitArgs),
-    /// Look at a node's files, and at the certificates that running peers present; fails if something is wrong.
+    /// Check a node's files, and the certificates that running peers present; fails if something is wrong.
     Check(CheckArgs),
-    /// Make keys and certificates anew, or change the authority.
+    /// Make new keys and certificates, or change the authority.
     Renew(RenewArgs),
-    /// Lead a running cluster from plaintext to TLS, without stopping a node.
+    /// Change a running cluster from plaintext to TLS, without stopping a node.
     Enable(EnableArgs),
 }
 
@@ -34,26 +34,27 @@ pub enum TlsCommand {
 pub enum SecretCommand {
     /// Write the file of a new shared secret (repl.secret_file), for clusters without certificates.
     New {
-        /// There is a file: put a new secret before the first one in it, which stays accepted as the second.
+        /// Change the secret of an existing file: a new secret becomes the first line, and the old one stays accepted
+        /// as the second.
         #[arg(long)]
         rotate: bool,
         /// The file.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// First of three steps to another secret: a new one behind the one in the file; the nodes accept both.
+    /// First of three steps to another secret: add a new secret behind the one in the file; the nodes accept both.
     Stage {
         /// The file.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Second step: the two secrets change places; the nodes send the new one.
+    /// Second step: swap the two secrets; the nodes send the new one.
     Swap {
         /// The file.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Third step: only the first secret stays.
+    /// Third step: keep only the first secret.
     DropOld {
         /// The file.
         #[arg(value_name = "FILE")]
@@ -66,13 +67,13 @@ pub enum SecretCommand {
 pub struct InitArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Where the files will lie on each node.
+    /// The directory of the files on each node.
     #[arg(long, value_name = "DIR", default_value = NODE_DIR)]
     node_dir: PathBuf,
     /// Further options for wsrep_provider_options, such as "gcache.size=1G".
     #[arg(long, value_name = "STR", default_value = "")]
     options: String,
-    /// Nodes and arbitrators: NAME, or NAME=ADDRESS,... for a certificate that is also for addresses.
+    /// Nodes and arbitrators: NAME, or NAME=ADDRESS,... for a certificate with addresses, too.
     #[arg(value_name = "NODE", required = true)]
     nodes: Vec<NodeName>,
 }
@@ -82,10 +83,10 @@ pub struct InitArgs {
 pub struct RenewArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Begin a change of authority: nodes are to trust a new one beside the old one. Certificates stay.
+    /// Begin a change of authority: nodes are to trust a new authority beside the old one. Certificates stay.
     #[arg(long, conflicts_with_all = ["drop_old_authority", "nodes"])]
     new_authority: bool,
-    /// End a change of authority: nodes are to trust the new one only.
+    /// End a change of authority: nodes are to trust only the new one.
     #[arg(long, conflicts_with = "nodes")]
     drop_old_authority: bool,
     /// Nodes, perhaps with other addresses than before [default: all].
@@ -99,10 +100,10 @@ struct StoreArgs {
     /// The directory of the authority's key: keep it safe, and not on a node.
     #[arg(long, value_name = "DIR", default_value = "trireme-tls")]
     dir: PathBuf,
-    /// How long certificates of nodes are valid.
+    /// The validity of nodes' certificates.
     #[arg(long, value_name = "DAYS", default_value_t = 1095, value_parser = clap::value_parser!(u32).range(1..=36500))]
     days: u32,
-    /// How long a new authority is valid.
+    /// The validity of a new authority.
     #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36500))]
     authority_days: u32,
 }
@@ -121,13 +122,13 @@ impl StoreArgs {
 pub struct CheckArgs {
     #[command(flatten)]
     files: FileArgs,
-    /// A name or address that the node's certificate must be for (repeatable).
+    /// A name or address that the node's certificate must have (repeatable).
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
-    /// Complain of certificates that are valid for fewer days.
+    /// Complain of certificates with fewer days left.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     days_left: u32,
-    /// Call this member, host:port of its group traffic, and look at what it presents (repeatable).
+    /// Dial this member, host:port of its group traffic, and check its certificate (repeatable).
     #[arg(long = "peer", value_name = "ADDRESS")]
     peers: Vec<String>,
 }
@@ -182,7 +183,7 @@ impl FileArgs {
 /// Arguments of `tls enable`.
 #[derive(Args)]
 pub struct EnableArgs {
-    /// Files as they lie on each server; %n stands for its wsrep_node_name. A node with files of its own keeps these.
+    /// Files, as paths on each server; %n stands for its wsrep_node_name. A node with files of its own keeps these.
     #[command(flatten)]
     files: FileArgs,
     /// An SQL user that may set global variables.
@@ -197,7 +198,7 @@ pub struct EnableArgs {
     /// The last step to take.
     #[arg(long, value_enum, default_value = "refuse-plaintext")]
     until: Step,
-    /// How long a node may take to settle after a step.
+    /// The time that a node has to settle after a step.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u64,
     /// All nodes of the cluster: host, host:port, or the path of a Unix socket.
@@ -208,11 +209,11 @@ pub struct EnableArgs {
 /// The steps of `tls enable`.
 #[derive(Clone, Copy, ValueEnum)]
 enum Step {
-    /// Plaintext is dialed, both are accepted.
+    /// Nodes dial plaintext and accept both.
     AcceptBoth,
-    /// TLS is dialed, both are accepted.
+    /// Nodes dial TLS and accept both.
     DialTls,
-    /// TLS is dialed and accepted, and nothing else.
+    /// Nodes dial and accept only TLS.
     RefusePlaintext,
 }
 

@@ -20,7 +20,7 @@ use crate::certificate;
 pub struct Expectation {
     /// Names or addresses that the certificate must have.
     pub names: Vec<String>,
-    /// The certificate must be valid for at least so many days.
+    /// The least number of days for which the certificate must still be valid.
     pub days_left: u32,
 }
 

@@ -30,10 +30,11 @@ pub(crate) fn voters<'a>(
         .collect()
 }
 
-/// How many members the cluster may lose at once and still commit, with every acknowledged commit preserved.
+/// The number of members that the cluster may lose at once. The rest then still commits, and has every acknowledged
+/// commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// The cluster survives the loss of any so many members.
+    /// The cluster survives the loss of any members, up to this number.
     pub survives: usize,
     /// The reason why one more loss is too much.
     pub why: String,

@@ -50,7 +50,7 @@ mod tests {
     fn only_the_daemon_gets_more_arguments() {
         let dir = tempfile::tempdir().unwrap();
         install(dir.path()).unwrap();
-        // A stand-in that tells its process id and arguments.
+        // A stand-in that prints its process id and arguments.
         let stand_in = dir.path().join("rsync");
         fs::write(&stand_in, "#!/bin/sh\necho \"$$ $*\"\n").unwrap();
         fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o700)).unwrap();

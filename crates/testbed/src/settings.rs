@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::packages;
 use crate::server::Server;
 
-/// How a full state snapshot travels.
+/// The method of a full state transfer (SST).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum SstMethod {
     /// Copy of the data directory; the donor is blocked meanwhile.
     #[default]
     Rsync,
-    /// Hot backup; the donor goes on.
+    /// Hot backup; the donor continues.
     Mariabackup,
 }
 
@@ -46,7 +46,7 @@ pub struct Settings {
     /// Further arguments of `mariadbd`, `--name` or `--name=value`; they win over our settings. [`Server`] translates
     /// them for MySQL.
     pub mariadbd_args: Vec<String>,
-    /// How a full state snapshot travels.
+    /// The method of a full state transfer (SST).
     pub sst_method: SstMethod,
     /// Further `wsrep_provider_options`; they win over ours.
     pub provider_options: String,

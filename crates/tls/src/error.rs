@@ -9,7 +9,7 @@ use crate::PRIVATE_REMEDY;
 /// The reason why credentials cannot be used: one line with the option, the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// TLS without a certificate or a key.
+    /// TLS is on, but the certificate or the key is not set.
     #[error(
         "{option} is not set: TLS needs a certificate and its key, set socket.ssl_cert and socket.ssl_key"
     )]
@@ -94,7 +94,7 @@ pub enum TlsError {
         /// OpenSSL's reason.
         why: String,
     },
-    /// The file has no secret, or has one that could be guessed.
+    /// The file has no secret, or a weak one.
     #[error(
         "repl.secret_file: '{file}' {found}; it must have one line of 32 to 4096 bytes, or two while the secret changes: write \
          random ones (head -c 32 /dev/urandom | base64)"

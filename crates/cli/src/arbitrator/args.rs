@@ -36,7 +36,7 @@ pub struct ArbitratorArgs {
     /// Run in the background; the command returns when the arbitrator listens.
     #[arg(short = 'd', long)]
     pub daemon: bool,
-    /// Read what is not given here from this file: lines of option=value.
+    /// Read the options that are not given here from this file: lines of option=value.
     #[arg(short = 'c', long, value_name = "FILE")]
     pub cfg: Option<PathBuf>,
     /// The same as --address.
@@ -45,10 +45,10 @@ pub struct ArbitratorArgs {
     /// garbd's dump of a node's data: not implemented.
     #[arg(long, value_name = "REQUEST", hide = true)]
     pub sst: Option<String>,
-    /// Likewise.
+    /// garbd's option for the dump: not implemented.
     #[arg(long, value_name = "NAME", hide = true)]
     pub donor: Option<String>,
-    /// Likewise.
+    /// garbd's option for the dump: not implemented.
     #[arg(long, value_name = "SCRIPT", hide = true)]
     pub recv_script: Option<String>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Facts {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) node: Node,
-    /// How far the node's clock is ahead of this machine's, and the possible error, both in ms.
+    /// The node's clock minus this machine's, and the possible error, both in ms.
     pub(crate) clock_ms: Option<(f64, f64)>,
     /// All connections; None if the user lacks the privilege PROCESS, or the node has no majority.
     pub(crate) processes: Option<Vec<Process>>,

@@ -58,7 +58,7 @@ pub trait Ground: Sized {
     fn describe(&self, setup: &Self::Setup, running: &Self::Running<'_>) -> Description;
 }
 
-/// The description of a running system.
+/// The versions and the setup in one line, for the output.
 pub struct Description {
     /// Its versions and setup in one line, for the output.
     pub line: String,

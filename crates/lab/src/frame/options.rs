@@ -46,11 +46,11 @@ pub struct FrameOptions {
     /// The directory of the results [default: trireme-bench-EXPERIMENT-DATE].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the run in this directory, with its own choices.
+    /// Continue the run in this directory, with its own choices.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out", "provider"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
-    /// End after this time; --resume goes on.
+    /// End after this time; --resume continues.
     #[arg(long, value_name = "N")]
     #[serde(skip)]
     pub minutes: Option<u64>,

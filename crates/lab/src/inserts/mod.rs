@@ -55,7 +55,7 @@ pub struct Plan {
     pub warmup_seconds: Option<u64>,
 }
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Inserts { plan: plan.clone() };

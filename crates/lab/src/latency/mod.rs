@@ -48,7 +48,7 @@ const NAME: &str = "latency";
 /// The systems to compare.
 const SYSTEMS: [&str; 2] = ["galera", "trireme"];
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     for case in plan.cases() {

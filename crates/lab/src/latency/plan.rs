@@ -20,7 +20,7 @@ use crate::frame::{Cell, FrameOptions, Preset};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// Longest gap in the commits of two nodes when something happens to the third. Needs root.
+    /// Longest gap in the commits of two nodes when a fault strikes the third. Needs root.
     Failover,
     /// Commit latency with the third of three nodes 100 ms (round trip) away. Needs root.
     Far,
@@ -54,7 +54,7 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Victim {
-    /// A member that is not the sequencer. Galera has none: any member.
+    /// A member that is not the leader. Galera has no leader, so any member.
     Other,
     /// The sequencer.
     Sequencer,
@@ -70,8 +70,8 @@ impl Victim {
     }
 }
 
-/// Lost, far, slow and returning members, and a rolling restart: longest gap in the commits, commit latency; what durability
-/// costs.
+/// Lost, far, slow and returning members, and a rolling restart: longest gap in the commits, commit latency, cost of
+/// durability.
 ///
 /// Each node of the parts failover, far and regions runs in a network namespace of its own; this program carries the
 /// packets between them, late or not at all. The namespaces have no names and vanish with the processes in them.
@@ -83,7 +83,7 @@ pub struct Plan {
     /// The choices of every experiment.
     #[command(flatten)]
     pub frame: FrameOptions,
-    /// Which parts [default: the preset's].
+    /// Parts [default: the preset's].
     #[arg(
         long = "part",
         value_enum,
@@ -97,15 +97,15 @@ pub struct Plan {
     /// Faults of part failover [default: all; quick: kill].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub faults: Vec<Fault>,
-    /// Whom the fault or the slowness strikes, or who commits the large transaction; Galera has no sequencer and runs only
-    /// the first of these [default: other,sequencer; quick: other].
+    /// The victim of the fault or of the slowness, or the origin of the large transaction. Galera has no sequencer (the
+    /// leader) and runs only the first of these [default: other,sequencer; quick: other].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub victims: Vec<Victim>,
     /// Length of the measured stretches of the parts far, regions, slow, away (usual), durability, trace and windows
     /// [default: 20; quick: 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub seconds: Option<u64>,
-    /// For how long the node of part away is away [default: 60].
+    /// The time for which the node of part away is away [default: 60].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
     pub away_seconds: Option<u64>,
     /// Round trips to the far node of part far, in ms [default: 100].
@@ -114,7 +114,7 @@ pub struct Plan {
     /// Sizes of the large transaction of part large, in MiB [default: 1024; quick: 64].
     #[arg(long, value_name = "MIB", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "resume")]
     pub large_mib: Vec<u32>,
-    /// Provider option NAME=VALUE set on the sequencer before part failover strikes it, to keep the office there.
+    /// Provider option NAME=VALUE set on the sequencer before part failover strikes it, so that it stays the leader.
     #[arg(long, value_name = "OPTION", conflicts_with = "resume")]
     pub office_option: Option<String>,
 }

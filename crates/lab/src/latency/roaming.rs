@@ -229,7 +229,7 @@ mod tests {
         };
         assert_eq!(client.judge(&server(1213)), Next::Again);
         assert_eq!(client.judge(&server(1047)), Next::OtherNode);
-        // Committed before its answer got lost.
+        // The insert was committed, but its answer was lost.
         assert_eq!(client.judge(&server(1062)), Next::Done);
         let refused = client.attempt("SELECT 1");
         assert_eq!(client.judge(&refused), Next::OtherNode);

@@ -245,7 +245,7 @@ mod tests {
             records.push(record(point, "galera", 1, 100.0));
             records.push(record(point, "trireme", 1, 110.0));
         }
-        // Not on the line of the numbers of nodes.
+        // This point is not on the line of the numbers of nodes.
         let other = Point::new([9, 5, 8, 1, 30]);
         records.push(record(other, "galera", 1, 100.0));
         records.push(record(other, "trireme", 1, 90.0));

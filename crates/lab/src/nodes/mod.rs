@@ -45,7 +45,7 @@ const DISK_MIB: u64 = 600;
 /// Hosts in the cluster's address that do not exist. No process listens at this port (tcpmux).
 const ABSENT: [&str; 3] = ["127.0.1.1:1", "127.0.1.2:1", "127.0.1.3:1"];
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Nodes { plan: plan.clone() };

@@ -37,7 +37,7 @@ const NAME: &str = "optimum";
 /// The system of the article, and ours.
 const SYSTEMS: [&str; 2] = ["galera", "trireme"];
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Optimum {

@@ -91,7 +91,7 @@ pub fn host() -> ExitCode {
     trireme_wsrep_host::run()
 }
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     let experiment = Provider { plan: plan.clone() };

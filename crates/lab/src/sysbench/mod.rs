@@ -31,7 +31,7 @@ const NAME: &str = "sysbench";
 /// The systems of the article, and ours.
 const SYSTEMS: [&str; 3] = ["plain", "galera", "trireme"];
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     plan.frame.check_nodes(plan.most_nodes())?;

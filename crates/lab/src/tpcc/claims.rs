@@ -339,7 +339,7 @@ mod tests {
     fn article() -> Vec<Record> {
         let mut records = vec![
             record("plain", factors(1, 4), "run", &[(NOTPM, 3590.0)]),
-            // Not its best number of connections.
+            // This is not its best number of connections.
             record("plain", factors(1, 8), "run", &[(NOTPM, 2000.0)]),
         ];
         for (nodes, notpm, conflicts, mean_ms, load_min) in [

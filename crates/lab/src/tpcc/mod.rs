@@ -41,7 +41,7 @@ const NAME: &str = "tpcc";
 /// The systems of the articles, and ours.
 const SYSTEMS: [&str; 4] = ["plain", "galera", "trireme", "group-replication"];
 
-/// Runs the experiment, or goes on with it.
+/// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
     plan.frame

@@ -96,10 +96,10 @@ pub struct Plan {
     /// Sizes of the database in warehouses, 110 MB each [default: 10; quick: 2; article: 15].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "resume")]
     pub warehouses: Vec<u32>,
-    /// Which nodes take the load [default: both; quick: all].
+    /// The nodes that take the load [default: both; quick: all].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub to: Vec<Target>,
-    /// How far transactions see each other.
+    /// The isolation level of the transactions.
     #[arg(
         long,
         value_enum,
@@ -107,7 +107,7 @@ pub struct Plan {
         conflicts_with = "resume"
     )]
     pub isolation: Isolation,
-    /// When a commit is on stable storage.
+    /// The moment when a commit is on stable storage.
     #[arg(long, value_enum, default_value = "origin", conflicts_with = "resume")]
     pub durability: Flush,
     /// Length of a measurement [default: box 30, quick 6, article 300].

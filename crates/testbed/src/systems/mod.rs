@@ -68,7 +68,7 @@ pub trait System {
         wanted
     }
 
-    /// Adds what the system needs to the settings of its servers.
+    /// Adds the system's own settings to those of its servers.
     fn configure(&self, durability: Durability, settings: &mut Settings);
 
     /// Joins servers that have just started, if they do not join by themselves.
