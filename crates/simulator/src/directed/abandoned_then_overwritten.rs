@@ -1,11 +1,10 @@
-//! What its origin has given up with an unknown outcome is overwritten there unseen (rules 9d and 24): the
-//! lost update of one origin.
+//! A write-set whose origin has given it up with an unknown outcome is overwritten there unseen (rules 9d and 24):
+//! the lost update of one origin.
 //!
-//! n3's client writes a row; the leader orders it, but no word comes back to n3, which loses the primary
-//! component. Its client is told that the outcome is unknown, and lets go of the row: another client of
-//! n3's, who waits for it, writes it on what it was before. n3 comes back, and commits that while its
-//! appliers are still busy with what came first. Write-sets of one origin do not conflict, since its row
-//! locks have ordered them; these two were not ordered by any.
+//! n3's client writes a row. The leader orders it, but n3 hears nothing and loses the primary component. The client
+//! hears that the outcome is unknown, and releases the row. Another client of n3 waits for the row and writes it on
+//! the old version. n3 comes back and commits that write while its appliers are still busy with earlier entries.
+//! Write-sets of one origin do not conflict, because row locks order them; no row lock has ordered these two.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -24,7 +23,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         let server = &mut plan.nodes[N3].server;
         server.appliers = 1;
         server.speed.ddl_us = Span(5_000_000, 5_000_000);
-        // A tenth of a second for a statement, two seconds of thought.
+        // A statement takes a tenth of a second, and the transaction has two seconds of idle time.
         server.speed.statement_us = Span(100_000, 20_000);
         plan
     },

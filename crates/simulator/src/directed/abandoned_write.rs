@@ -1,8 +1,8 @@
-//! What its origin has given up with an unknown outcome commits later (rules 7 and 24).
+//! A write-set whose origin has given it up with an unknown outcome commits later (rules 7 and 24).
 //!
-//! n3's client writes; the leader orders it, but no word comes back to n3, which loses the primary
-//! component. Its client is told that the outcome is unknown: the server must not try again by itself.
-//! When n3 is back, it applies its own write-set like another's.
+//! n3's client writes. The leader orders it, but n3 hears nothing and loses the primary component. The client hears
+//! that the outcome is unknown: the server must not retry by itself. When n3 is back, it applies its own write-set
+//! like another node's.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::Code;

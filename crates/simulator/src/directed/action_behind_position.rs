@@ -1,8 +1,8 @@
 //! A total-order action is executed, but the database's position is behind it (rules 13 and 24).
 //!
-//! n3 executes DDL; before its storage engine has flushed the new position, all processes die. n2 was
-//! paused and knows nothing of it. n3 is bootstrapped: it must not give the action's number to
-//! something else (with half of the seeds the crash takes the position from n3).
+//! n3 executes DDL. Before its storage engine has flushed the new position, all processes die. n2 was paused and does
+//! not know of the DDL. n3 is bootstrapped. It must not give the action's seqno to another entry (with half of the
+//! seeds the crash takes the position from n3).
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
-//! A process that has lost its log elects (rule 4).
+//! A process that has lost its log takes part in an election (rule 4).
 //!
-//! n1 and n2 have X, n3 does not. n2's process dies and comes back with an empty log; n1 is cut off. n2
-//! and n3 are two votes of three, but nobody among them remembers X: they must wait for n1.
+//! n1 and n2 have X, n3 does not. n2's process dies and comes back with an empty log; n1 is cut off. n2 and n3 are
+//! two votes of three, but neither remembers X: they must wait for n1.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,8 @@
 //! An arbitrator is admitted while a node lags behind (rule 12).
 //!
-//! n1 has a majority by itself; nothing of it reaches n2, which is not given up. The arbitrator n3 is admitted
-//! then: its log begins behind what n2 lacks. n1 dies: n2 and n3 must not go on without what only n1 has.
+//! n1 alone has a majority. Nothing from n1 reaches n2, but n2 stays a member. Then the arbitrator n3 is admitted:
+//! its log begins after the entries that n2 lacks. n1 dies. n2 and n3 must not go on without the entries that only n1
+//! has.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -31,7 +32,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 has committed them", |s| {
         all.iter().all(|x| s.acknowledged(*x))
     })?;
-    // It has nothing of before.
+    // It has no older entries.
     stage.world.follows_advice(N3);
     stage.start(N3);
     stage.until("n3 is admitted", |s| {

@@ -1,6 +1,6 @@
-//! DDL that fails on all nodes with a database is no error of any of them (rule 22).
+//! DDL that fails on all nodes with a database is no error of any node (rule 22).
 //!
-//! n1 is the only one left, beside the arbitrator n3, which has executed nothing.
+//! n1 is the only node left beside the arbitrator n3, which has executed nothing.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;

@@ -1,7 +1,7 @@
-//! What a node lacks is in the arbitrator's log only.
+//! Only the arbitrator's log has the entries that a node lacks.
 //!
-//! n2 dies, with its log; n1 goes on with the arbitrator n3, and leaves. n2 comes back to an arbitrator
-//! alone: the control state and what its database lacks come from there, and it serves.
+//! n2 dies with its log. n1 goes on with the arbitrator n3, and leaves. n2 comes back and finds only the arbitrator.
+//! It gets the control state and the entries that its database lacks from there, and serves.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;

@@ -1,13 +1,13 @@
 //! The arbitrator's log wraps (rules 12 and 24).
 //!
-//! n2 is cut off, and not given up: n1 commits with the arbitrator n3, far more than `gcache.size`. n1
-//! dies for good. n2 and n3 are a majority of the view: what n1 has acknowledged must be in n3's log.
+//! n2 is cut off but stays a member. n1 commits with the arbitrator n3, far more than `gcache.size`. n1 dies for
+//! good. n2 and n3 are a majority of the view: n1's acknowledged commits must be in n3's log.
 
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
-/// So many transactions, each far above 100 bytes.
+/// Number of transactions, each far above 100 bytes.
 const MANY: u32 = 400;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -33,7 +33,7 @@ fn play(stage: &mut Stage) -> Play {
     })?;
     let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
     stage.check("nearly all", all.len() as u32 > MANY / 2)?;
-    // Reports of what was applied purge the logs.
+    // Reports of applied seqnos purge the logs.
     stage.pass_ms(3_000);
     stage.crash(N1, false);
     stage.join(&[N2], &[N1, N3]);

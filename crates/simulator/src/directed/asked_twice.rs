@@ -1,20 +1,20 @@
-//! A member that asked several times is sent as many checkpoints (rule 1).
+//! A member that asked several times gets as many log checkpoints (rule 1).
 //!
-//! n3 has missed X, which n1 cannot read any more; what n1 sends it takes three seconds. By the time that
-//! the first checkpoint is there n3 has asked again and again, and n1 has gone on ordering: between two
-//! checkpoints come entries, which n3 acknowledges. Each checkpoint lies where n1 knew everything to be
-//! committed when n3 asked: n3 holds, and has acknowledged, more than that.
+//! n3 has missed X, which n1 cannot read any more. n1's messages to n3 take three seconds. Before the first log
+//! checkpoint arrives, n3 asks again and again, and n1 goes on ordering. Between two log checkpoints n3 gets entries
+//! and acknowledges them. Each log checkpoint is at n1's commit point at the time of the question: n3 has
+//! acknowledged more than that.
 
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 use crate::world::segments;
 
-/// How long everything takes from n1 to n3. When n3 asks, n1 has told nobody lately what is committed.
+/// Delay from n1 to n3. When n3 asks, n1 has told no member its commit point lately.
 const FAR_US: u64 = 3_050_000;
-/// How long the acknowledgements of the others take to n1: something is always on its way.
+/// Delay of the others' acknowledgements to n1: some are always under way.
 pub(super) const ACK_US: u64 = 50_000;
-/// Writes are so far apart.
+/// Time between two writes.
 const EVERY_MS: u64 = 10;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -22,17 +22,17 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(5, seed);
         plan.suspect_timeout_ms = 60_000;
-        // What is committed is in the log only.
+        // Committed entries are in the log only.
         plan.tail_bytes = 1;
         plan.leadership_moves = false;
         plan.nodes[N1].server.load.clients = 40;
         plan
     },
-    // To n3 acknowledgements take longer than what n1 sends: it does not know by itself what is committed.
+    // The acknowledgements reach n3 later than n1's messages: n3 does not learn the commit point by itself.
     play: |stage| ask_twice(stage, FAR_US + 2 * ACK_US),
 };
 
-/// `ack_us`: how long the acknowledgements of the others take to n3.
+/// Plays the schedule. `ack_us`: delay of the others' acknowledgements to n3.
 pub(super) fn ask_twice(stage: &mut Stage, ack_us: u64) -> Play {
     stage.formed()?;
     let rest = [N2, N4, N5];

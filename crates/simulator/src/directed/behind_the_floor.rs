@@ -1,11 +1,10 @@
-//! A write-set has seen less than what the certification index still holds (rules 16 and 24): the
-//! laggard with a purged index.
+//! A write-set has seen less than the certification index still holds (rules 16 and 24): a lagging node with a purged
+//! index.
 //!
-//! n3 loses the others while its client has read and locked a row, and comes back. What was ordered
-//! meanwhile waits there behind two long DDLs. Who has only joined is not waited for with purging: the
-//! index holds nothing of what is in its queue. Behind the first DDL the queue is short enough for it
-//! to count as synced, and its client commits; n1 has written the row meanwhile: it must fail, on all
-//! nodes alike.
+//! n3 loses the other nodes while its client has read and locked a row, and comes back. The entries ordered meanwhile
+//! wait at n3 behind two long DDLs. Purging does not wait for a node that has only joined: the index holds none of
+//! the entries in n3's queue. After the first DDL the queue is short enough for n3 to count as synced, and its client
+//! commits. n1 has written the row meanwhile: n3's commit must fail, on all nodes alike.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -28,7 +27,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         server.appliers = 1;
         server.speed.apply_us = Span(30_000, 30_000);
         server.speed.ddl_us = Span(5_500_000, 5_500_000);
-        // Half a second for a statement, ten seconds of thought.
+        // A statement takes half a second, and the transaction has ten seconds of idle time.
         server.speed.statement_us = Span(500_000, 100_000);
         plan
     },

@@ -1,8 +1,8 @@
-//! A candidate's log is shorter than that of one who promises (rules 1, 3).
+//! A candidate's log is shorter than the log of a member that promises (rules 1, 3).
 //!
-//! X is committed by n1, n2 and n3. n1 is cut off, and n2 and n3 cannot talk to one another: with n4 and
-//! n5, of which one is needed by either, all three combinations of a majority hold X, but the candidate
-//! may be one who does not. It asks the owner of the best log to lead.
+//! n1, n2 and n3 have committed X. n1 is cut off, and n2 and n3 cannot talk to each other. Both need n4 or n5 for a
+//! majority. Every such majority holds X, but its candidate may lack X. The candidate asks the owner of the best log
+//! to lead.
 
 use trireme_mutants::Mutant;
 

@@ -1,8 +1,8 @@
-//! Half and more lose power just after one more has got its vote (rules 3, 4).
+//! Half of the nodes and more lose power just after another node has got its vote (rules 3, 4).
 //!
-//! n4 has come back, gets its vote, and writes X: with n4's, the votes of three of four hold it. n1, n2 and n3 lose power, with X
-//! and with all that says that n4's vote was committed; the vote itself is in their logs, flushed, as every configuration is.
-//! They were all voters there were before. They have to wait for n4, which has X.
+//! n4 has come back, gets its vote, and writes X: three of four votes hold X, one of them n4's. n1, n2 and n3 lose
+//! power. They lose X and all evidence that n4's vote was committed. The vote itself is in their logs, flushed, as
+//! every configuration is. Before it, they were all voters. They must wait for n4, which has X.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -29,7 +29,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("they go on by themselves", |s| s.serve(&[N1, N2, N3, N4]))
 }
 
-/// `harms` the disk of each that has lost power.
+/// Plays until X is lost. `harms` damages the disk of each node that has lost power.
 pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> Play {
     stage.formed()?;
     stage.leave(N4);
@@ -50,7 +50,7 @@ pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> P
         stage.check("it has forgotten X", stage.holds(node, x).is_none())?;
     }
     stage.pass_ms(15_000);
-    // One whose log is damaged in its first half is in no view at all.
+    // A node whose log is damaged in its first half is in no view at all.
     let waits = others.iter().all(|n| stage.standing(*n) != Standing::Primary);
     stage.must("they wait for n4", waits);
     Ok(())

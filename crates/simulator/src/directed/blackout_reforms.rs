@@ -1,8 +1,8 @@
-//! All lose power in `os` mode, and come back with their ordinary configuration: nobody bootstraps (rule 4).
+//! All nodes lose power in `os` mode and come back with their ordinary configuration, without a bootstrap (rule 4).
 //!
-//! n1 and n2 have X in their logs, n1 in its database, too; n3 has neither. A seed decides whether the logs keep X. While one of
-//! the three is missing, the others wait; when all are there they go on, with the best log, or, if no log is known to reach
-//! it, with n1's database: X is kept.
+//! n1 and n2 have X in their logs, n1 also in its database; n3 has neither. The seed decides whether the logs keep X.
+//! While one of the three is missing, the others wait. When all are there they go on, with the best log or, if no log
+//! is known to reach n1's database, with that database: X is kept.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,8 +1,8 @@
-//! All die within a total-order action, and are started again with their ordinary configuration (rule 13).
+//! All nodes die within a total-order action and are started again with their ordinary configuration (rule 13).
 //!
-//! A seed decides how far each of them is: the action has begun, was executed (its position not flushed),
-//! or has ended; whether the machines lose power too, and whether one had died before. If nobody's database is beyond doubt, the furthest is
-//! gone on with: nobody bootstraps.
+//! The seed decides the progress of each node: the action has begun, was executed (its position not flushed), or has
+//! ended. It also decides whether the machines lose power, and whether one node had died before. If every database is
+//! in doubt, the cluster goes on with the most advanced one: nobody bootstraps.
 
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
@@ -34,7 +34,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(2_000);
     let seed = stage.world.plan.seed;
     let (all, pair) = ([N1, N2, N3], [N1, N2]);
-    // One may have been away, and lack the action: it is given that from the others' logs.
+    // One node may have been away and lack the action: it gets the action from the others' logs.
     let was_away = seed % 2 == 1;
     let killed = if was_away { &pair[..] } else { &all[..] };
     if was_away {

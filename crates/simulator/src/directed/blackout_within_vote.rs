@@ -1,8 +1,8 @@
-//! All databases die while it is voted on whether DDL fails (rules 13 and 22).
+//! All databases die during the error vote on a DDL (rules 13 and 22).
 //!
-//! n1, with the arbitrator n3, cannot execute it and says so. n2, cut off when it has the action, cannot
-//! either, and nobody hears that. n1 and n2 are killed: their positions cover the action, and neither knows
-//! how it ended. n3 has n1's ballot, and no other will come. One of the databases is gone on with.
+//! n1, with the arbitrator n3, cannot execute the DDL and reports so. n2 is cut off when it has the DDL, and cannot
+//! execute it either, but no node hears that. n1 and n2 are killed. Their positions cover the DDL, and neither knows
+//! how it ended. n3 has n1's ballot, and no other ballot will come. The cluster goes on with one of the databases.
 
 use trireme_mutants::Mutant;
 

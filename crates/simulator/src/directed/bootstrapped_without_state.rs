@@ -1,10 +1,10 @@
-//! An operator removes n1's grastate.dat, and bootstraps it: its database goes on in its history, and nobody vouches for it
-//! (rule 11).
+//! An operator removes n1's grastate.dat and bootstraps n1. Its database continues its history, but no saved state
+//! vouches for the database (rule 11).
 //!
-//! By the seed, modulo 3. 0: n2 and n3 have gone on without n1, and serve. They do not give way to it, and n1 takes a snapshot.
-//! 1: all were killed at once. n2 and n3 follow n1, and each takes a snapshot of it, though they know of everything that it has.
-//! 2: n2 and n3 have gone on without n1, and were killed, too, as in galera.MDEV-29142. They follow n1: it has been ordered, and
-//! they serve nobody.
+//! The seed modulo 3 decides. 0: n2 and n3 have gone on without n1, and serve. They do not yield to it, and n1 takes
+//! an SST. 1: all were killed at once. n2 and n3 follow n1, and each takes an SST from it, although they know
+//! everything that n1 has. 2: n2 and n3 have gone on without n1 and were killed, too, as in galera.MDEV-29142. They
+//! follow n1: the operator has ordered it, and they serve no clients.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,4 +1,4 @@
-//! The cluster of a directed schedule: like nodes on a quiet network, and no load of its own.
+//! The cluster of a directed schedule: nodes like each other on a quiet network, without a load of its own.
 
 use trireme_group::Wish;
 use trireme_log::Durability;
@@ -10,8 +10,8 @@ use crate::profiles;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Errand, Flush, ServerPlan, Span, Workload};
 
-/// So many nodes, of which the first founds the cluster and holds leadership. Everything else is for
-/// the schedule to change.
+/// A cluster of so many nodes; the first one founds it and leads. Each schedule changes the other settings as it
+/// needs.
 pub fn cluster(size: usize, seed: u64) -> Plan {
     let node = |node: usize| NodePlan {
         start_us: node as u64 * 100_000,
@@ -52,7 +52,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
         unrecovered_percent: 0,
         faults: Vec::new(),
         calm_us: NEVER_US,
-        // A restarted process begins without its log: the stories tell of members that have forgotten.
+        // A restarted process begins without its log: these stories are about amnesiac replicas.
         recovers: false,
         ..Plan::as_shipped(profiles::by_turn(0), seed)
     };
@@ -63,17 +63,17 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
     plan
 }
 
-/// The same, with clients that may stream.
+/// The same cluster, with clients that may stream.
 pub fn streaming(size: usize, seed: u64) -> Plan {
     let mut plan = cluster(size, seed);
     for node in &mut plan.nodes {
-        // Not 0: what is modelled of streaming depends on it.
+        // Not 0, because the simulator models parts of streaming only then.
         node.server.load.streaming_percent = 1;
     }
     plan
 }
 
-/// Three of four found the cluster without being told who; see [`replaces`].
+/// A cluster that three of four nodes found without a chosen founder; see [`replaces`].
 pub fn founding(seed: u64) -> Plan {
     let mut plan = recovering(4, seed);
     plan.nodes[N4].start_us = NEVER_US;
@@ -86,8 +86,8 @@ pub fn founding(seed: u64) -> Plan {
     plan
 }
 
-/// The operator has the fourth node take this one's place: he edits the others' configurations and restarts
-/// them.
+/// The operator replaces the node `gone` by the fourth node: edits the others' configurations and restarts them.
+/// Returns the others.
 pub fn replaces(stage: &mut Stage, gone: NodeId) -> Vec<NodeId> {
     let others: Vec<NodeId> = [N1, N2, N3].into_iter().filter(|n| *n != gone).collect();
     if let Some(founding) = &mut stage.world.plan.founding {
@@ -107,7 +107,7 @@ pub fn row(number: u32) -> u32 {
     Errand::FIRST_ROW + number
 }
 
-/// The first node; it founds the cluster.
+/// The first node, which founds the cluster.
 pub const N1: NodeId = 0;
 /// The second.
 pub const N2: NodeId = 1;
@@ -121,7 +121,7 @@ pub const N5: NodeId = 4;
 /// Beyond the end of every run.
 pub(super) const NEVER_US: TimeUs = 1 << 50;
 
-/// The same, and who is started again goes on with its log.
+/// The same cluster, but a restarted process continues its log.
 pub fn recovering(size: usize, seed: u64) -> Plan {
     Plan {
         recovers: true,

@@ -1,8 +1,8 @@
-//! A copied data directory is started beside the one that it was copied from (rule 14).
+//! A copied data directory is started beside its original (rule 14).
 //!
-//! n3 is stopped, its log and votes are copied to n4's machine, and both are started; the leader n1, which would refuse n4, cannot be
-//! reached from there. X is acknowledged by n1 and n3, n1 dies, and n3 is slow. n2 and n4, which has n3's name and
-//! what n3 held before X, are no majority.
+//! n3 is stopped, its log and votes are copied to n4's machine, and both are started. The leader n1 would refuse n4,
+//! but n4 cannot reach it. n1 and n3 acknowledge X, n1 dies, and n3 is slow. n4 has n3's replica id and the entries
+//! that n3 held before X. n2 and n4 are no majority.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,8 +1,9 @@
 //! A node is cut off within FLUSH TABLES WITH READ LOCK (server-contract.md#pause).
 //!
-//! n3's server is Synced when it desyncs n3 and holds it still. A view comes, with which n3 is a member still, and
-//! waits; then n3 is alone. UNLOCK TABLES goes by the server's state: it resyncs what it believes to be Synced. So it
-//! hears of the loss of the primary component when it has let go; and the view from before does not make n3 a member again.
+//! n3's server is Synced when it desyncs and pauses n3. A view comes, in which n3 is still a member, and waits; then
+//! n3 is alone. UNLOCK TABLES depends on the server's state: the server resyncs a node that it believes to be Synced.
+//! So it must hear of the lost primary component only after the pause, and the earlier view must not make n3 a member
+//! again.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;

@@ -1,8 +1,7 @@
-//! A process whose log was damaged while none ran elects (rule 4).
+//! A process whose log was damaged between two processes takes part in an election (rule 4).
 //!
-//! n1 and n2 have X and Y, n3 neither. n2's process dies, and its disk loses X: the next one's log ends
-//! before it. n1 is cut off: n2 and n3 are two votes of three, but nobody among them has X or Y: they
-//! must wait for n1.
+//! n1 and n2 have X and Y, n3 has neither. n2's process dies, and its disk loses X: the log of the next process ends
+//! before X. n1 is cut off. n2 and n3 are two votes of three, but neither has X or Y: they must wait for n1.
 
 use trireme_log::MemoryDisk;
 use trireme_mutants::Mutant;
@@ -28,7 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("and waits for n1", !stage.is_leading(N2) && !stage.is_leading(N3))
 }
 
-/// Up to where n2 may be started, out of n1's reach: its disk, the file, and where X begins in it.
+/// Plays until n2 may be started, out of n1's reach. Returns its disk, the file, and the offset of X in it.
 pub(super) fn damage(stage: &mut Stage) -> Result<(MemoryDisk, String, usize), Missed> {
     stage.formed()?;
     let disk = stage.world.machines[N2].disk.clone();

@@ -1,8 +1,8 @@
 //! A node's volume fails, is repaired and mounted again while the machine goes on (rule 4, `os` mode).
 //!
-//! n1 and n2 have X, n3 does not. The volume of n2 takes no more: the write of Y fails, n2 leaves, and what the operating
-//! system had not flushed is lost, X with it. n2 is restarted, or connects again in the same process. n1 is cut off: n2 and n3
-//! are two votes of three, but nobody among them has X: they must wait for n1.
+//! n1 and n2 have X, n3 does not. The volume of n2 fails all writes. The write of Y fails, n2 leaves, and the
+//! unflushed data of the operating system is lost, X with it. n2 is restarted, or connects again in the same process.
+//! n1 is cut off. n2 and n3 are two votes of three, but neither has X: they must wait for n1.
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
@@ -20,7 +20,7 @@ fn play(stage: &mut Stage) -> Play {
     lose_x(stage)
 }
 
-/// In the end n1 is cut off, and n2 must have no say.
+/// Plays to the end, where n1 is cut off and n2 must have no say.
 pub(super) fn lose_x(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N3], &[N1, N2]);

@@ -1,7 +1,7 @@
-//! A node's volume fails, is mounted again, and fails while the next process takes up the log (rule 4, `os` mode).
+//! A node's volume fails, is mounted again, and fails while the next process opens the log (rule 4, `os` mode).
 //!
-//! n1 and n2 have X, n3 does not. n2 is killed, and its volume loses X. The next process finds out by the mark, and cannot note
-//! it: the volume fails again. The one after it, on a volume that works, must still know.
+//! n1 and n2 have X, n3 does not. n2 is killed, and its volume loses X. The next process learns this from the mark,
+//! but cannot note it, because the volume fails again. The process after that, on a working volume, must still know.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
 //! A node's volume fails, and its mark is switched off (`repl.mark_dir` empty; rule 4, `os` mode).
 //!
-//! As in `device_fails`, but only the process that has seen the failure knows of it: n2 connects again in this process. It must
-//! remember, although neither the log's volume nor a mark could take the note.
+//! As in `device_fails`, but only the process that has seen the failure knows of it: n2 connects again in this
+//! process. The process must remember the failure, although neither the log's volume nor a mark could take a note.
 
 use trireme_mutants::Mutant;
 

@@ -1,6 +1,6 @@
 //! A node's volume fails, and no process of the node sees an error (rule 4, `os` mode).
 //!
-//! As in `device_fails`, but n2 is killed before it writes anything more: only the end of its log tells that X was there.
+//! As in `device_fails`, but n2 is killed before its next write: only the mark shows that X was in its log.
 
 use trireme_mutants::Mutant;
 

@@ -1,14 +1,15 @@
-//! A write-set that ends the process of the server that applies it (docs/log-format.md, the blob's trial).
+//! A write-set kills the process of the server that applies it (docs/log-format.md, the blob's trial).
 //!
-//! n3 is killed four times, and gets further in between, then four times while it is cut off and has nothing to apply: it
-//! comes back. Then n1 commits what n3's server dies of. It dies of it once when it comes, and three times when it is applied again at a start.
-//! After that the node does not start by itself; its operator orders a snapshot, which has the row.
+//! n3 is killed four times and makes progress in between. Then it is killed four times while it is cut off and has
+//! nothing to apply: it comes back. Then n1 commits a write-set that kills n3's server. The server dies once when the
+//! write-set comes, and three times when a start applies it again. After that the node does not start by itself. Its
+//! operator orders an SST, which holds the row.
 
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
-/// No client writes it by itself.
+/// A row that no client writes by itself.
 const DEADLY: u32 = 1 << 20;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -59,7 +60,7 @@ fn play(stage: &mut Stage) -> Play {
         }
     }
     stage.must("it does not start by itself for ever", refused(stage) > 0);
-    // The one that was running, three that applied it again at their start, and one that was not to.
+    // The running one, three that applied it again at their start, and one that refused to start.
     stage.must("it has tried three times", starts(stage) == first + 4);
     stage.until("n3 serves with a snapshot", |s| s.serves(N3))
 }

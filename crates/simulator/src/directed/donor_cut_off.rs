@@ -1,8 +1,9 @@
-//! A donor is cut off, and is back before it has applied what came before (server-contract.md#pause).
+//! A donor is cut off, and is back before it has applied earlier write-sets (server-contract.md#pause).
 //!
-//! n4 joins with an empty database. Its donor is at a write-set for 8 s when it is cut off and comes back: only after that its
-//! server hears that it is a donor no more. Meanwhile the donor's script comes to hold it still (as mariabackup does, at the
-//! end). It has to be let before the server hears that, whatever has come since: only a donor's server takes such a pause back.
+//! n4 joins with an empty database. Its donor applies one write-set for 8 s. Meanwhile it is cut off and comes back;
+//! only after the write-set does its server hear that it is no longer a donor. Meanwhile the donor's script wants to
+//! pause the node (as mariabackup does, at the end). The pause must be allowed before the server hears that, whatever
+//! has come since: only a donor's server ends such a pause.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

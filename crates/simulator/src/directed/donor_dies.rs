@@ -1,7 +1,7 @@
-//! A donor dies when it was chosen and has not begun to send (rules 19 and 24).
+//! A donor dies after it was chosen and before it begins to send (rules 19 and 24).
 //!
-//! n3 joins with an empty database and is given a donor. The donor's process dies before its script has
-//! started: nobody will ever say anything to n3's, which must not wait.
+//! n3 joins with an empty database and gets a donor. The donor's process dies before its script has started. No
+//! process will ever answer n3's script, so n3 must not wait.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -16,7 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         let mut plan = cluster(3, seed);
         plan.nodes[N3].start_us = NEVER_US;
         for node in &mut plan.nodes {
-            // The donor's script takes its time to start.
+            // The donor's script starts slowly.
             node.server.speed.stage_us = Span(5_000, 10_000);
         }
         plan

@@ -1,8 +1,8 @@
-//! A donor turns out to have diverged while it donates (rule 22).
+//! A donor is found inconsistent while it donates (rule 22).
 //!
-//! n3 joins with an empty database and is given a donor, which fails to apply a write-set of the other's
-//! while its script copies, and is outvoted. On these long lines it takes the group a while to be rid of
-//! it: meanwhile its script wants to hold the database still for the last of the copy, and may not.
+//! n3 joins with an empty database and gets a donor. The donor fails to apply a write-set while its script copies,
+//! and loses the error vote. On these long links the group needs a while to remove it. Meanwhile its script wants to
+//! pause the database for the last part of the copy, and must not.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -19,7 +19,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.nodes[N3].start_us = NEVER_US;
         for node in [N1, N2] {
             let server = &mut plan.nodes[node].server;
-            // What one writes the other fails to apply.
+            // Each of the two fails to apply the other's write-sets.
             server.apply_errors_per_million = 1_000_000;
             server.speed.transfer_us = Span(100_000, 600_000);
         }

@@ -1,11 +1,11 @@
-//! A donor is chosen, and done, before its server was told that it is synced (rule 7).
+//! A member is chosen as donor, and finishes, before its server has heard that it is synced (rule 7).
 //!
-//! n3's client streams; the others apply its first fragment, but no word comes back to n3 before nobody has
-//! the majority: its client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again; they hear n3,
-//! which hears nothing, and keep it as a member that is synced. Leadership goes to n2, whose log begins later than n3's
-//! ends: n3 hears them again, pulls what its database lacks, entry by entry, and in the middle of that is
-//! chosen to send it to n4. n4 waits for n3's word that it is done, and writes the row that the others hold for
-//! n3's client: the rollback fragment must have come before.
+//! n3's client streams. The others apply its first fragment, but n3 hears nothing before all parts lose the majority.
+//! The client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again. They hear n3, which hears
+//! nothing, and keep it as a synced member. Leadership goes to n2, whose log begins after the end of n3's. n3 hears
+//! them again and pulls the entries that its database lacks, one by one. In the middle of that it is chosen as n4's
+//! donor. n4 waits for n3's message that it is done, and writes the row that the others hold for n3's client: the
+//! rollback fragment must come before.
 
 use trireme_group::{Standing, Wish};
 use trireme_mutants::Mutant;
@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::seen::ClientTrx;
 use crate::server::Errand;
 
-/// How many write-sets n3 lacks.
+/// Number of write-sets that n3 lacks.
 const LACKS: u32 = 200;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -26,18 +26,18 @@ pub(super) const SCHEDULE: Directed = Directed {
     play,
 };
 
-/// Five nodes; n3 is who is asked for a database.
+/// A plan of five nodes, with n3 as the donor.
 pub(super) fn plan(seed: u64) -> Plan {
     let mut plan = streaming(5, seed);
     plan.suspect_timeout_ms = 1_000;
     plan.sst_donor = "n3,";
-    // One entry, and twenty milliseconds, at a time.
+    // One entry at a time, every twenty milliseconds.
     plan.ist_chunk_bytes = 1;
     plan.delay_us = vec![vec![10_000; 5]; 5];
     plan.tail_bytes = 1;
     plan.nodes[N1].server.load.clients = 20;
     for node in &mut plan.nodes {
-        // DDL beside streaming is not modelled.
+        // The simulator does not model DDL beside streaming.
         node.server.load.ddl_per_mille = 0;
     }
     for node in [N1, N3, N4, N5] {
@@ -55,7 +55,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n4 writes", |s| s.told(written).is_some())
 }
 
-/// Up to where n3 pulls what it lacks, and n4 is about to ask for a database. What n4's client is to write.
+/// Plays until n3 pulls its missing entries and n4 is about to ask for a database. Returns the transaction of n4's
+/// client.
 pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     let all = [N1, N2, N3, N4, N5];
     let others = [N1, N2, N4, N5];

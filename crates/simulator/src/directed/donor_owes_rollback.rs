@@ -1,8 +1,8 @@
-//! A joiner waits for the word of its donor, which owes a rollback fragment (rule 7).
+//! A joiner waits for the message of its donor, which still owes a rollback fragment (rule 7).
 //!
-//! As in `donor_not_told_synced`; but what n3 says to the leader does not arrive from a little before it has
-//! pulled all that its database lacked: neither does the rollback fragment. n4 has its state, in which there is nothing
-//! of what n3's client wrote, and would write the row that the others hold for it.
+//! As in `donor_not_told_synced`, but n3's messages to the leader stop arriving shortly before n3 has pulled all its
+//! missing entries. So the rollback fragment does not arrive either. n4 has its state, which lacks the writes of n3's
+//! client, and would write the row that the others hold for that client.
 
 use trireme_mutants::Mutant;
 

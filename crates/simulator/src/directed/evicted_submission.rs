@@ -1,7 +1,7 @@
-//! A write-set of a member that was removed meanwhile comes late (rule 9).
+//! A write-set arrives after its origin was removed (rule 9).
 //!
-//! n3 sends a write-set that is held up on the way, and is stopped. The others remove n3; then the
-//! write-set arrives. Its origin is not in the view any more: it must not take effect anywhere.
+//! n3 sends a write-set that is delayed on the way, and is stopped. The others remove n3; then the write-set arrives.
+//! Its origin is not in the view: the write-set must have no effect anywhere.
 
 use trireme_mutants::Mutant;
 

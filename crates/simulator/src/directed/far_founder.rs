@@ -1,5 +1,5 @@
-//! The founder is far away from the two others (rules 2, 24): its leadership moves to one of them, without
-//! election and view, while they write, and stays there.
+//! The founder is far away from the two others (rules 2, 24). Its leadership moves to one of them while they write,
+//! without an election and a view, and stays there.
 
 use trireme_mutants::Mutant;
 
@@ -12,7 +12,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     play,
 };
 
-/// The first node is 100 ms away, there and back.
+/// Changes a plan so that the first node is 100 ms away, there and back.
 pub(super) fn far_founder(mut plan: Plan) -> Plan {
     for other in 1..plan.nodes.len() {
         plan.delay_us[N1][other] = 50_000;
@@ -40,14 +40,14 @@ fn play(stage: &mut Stage) -> Play {
             return Ok(());
         }
     }
-    // A round trip to n1, whether leadership moves meanwhile or not.
+    // A round trip to n1, even while leadership moves.
     stage.must("nobody waits for the move", longest_us < 160_000);
     let begin_us = stage.world.now_us;
     let write = stage.write(N2, &[row(0)]);
     stage.until("n2 writes", |s| s.told(write).is_some())?;
     let took_us = stage.world.now_us - begin_us;
     stage.must("commits are fast from here on", took_us < 60_000);
-    // The founder hears of it a while later.
+    // The founder hears of it later.
     stage.pass_ms(500);
     let moved = stage.world.leaderships_handed();
     stage.pass_ms(30_000);

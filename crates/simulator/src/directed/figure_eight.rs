@@ -1,10 +1,10 @@
-//! Raft's figure 8: an entry of an older ballot is in a majority of logs, and still not safe (rule 1).
+//! Raft's figure 8: an entry of an older term is in a majority of logs, and still not safe (rule 1).
 //!
-//! n1 (ballot 1) orders a bulk transaction X that reaches nobody. Another node takes leadership
-//! (ballot 2); its first entry stays in its own log. n1 is back, takes leadership again (ballot 3) and
-//! sends X on: alone, since it is too big to travel with n1's own first entry. Now X is in two logs of
-//! three. If X counted as committed, its client would be told so; but the node with the entry of ballot
-//! 2 outranks the one that holds X, takes leadership (ballot 4), and X is gone with n1's machine.
+//! n1 (term 1) orders a large transaction X that reaches no other node. Another node becomes leader (term 2); its
+//! first entry stays in its own log. n1 is back, leads again (term 3), and sends X on alone, because X is too large
+//! to travel with n1's own first entry. Now X is in two logs of three. If X counted as committed, its client would
+//! hear so. But the node with the entry of term 2 outranks the other holder of X and leads (term 4), and X is gone
+//! with n1's machine.
 
 use trireme_mutants::Mutant;
 
@@ -18,7 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 60_000;
         plan.window_bytes = 1_000;
         plan.segment_bytes = 4 << 20;
-        // It is to be ordered before anybody else has it.
+        // X must be ordered before any other node has it.
         plan.large_bytes = usize::MAX;
         let speed = &mut plan.nodes[N1].server.speed;
         (speed.statement_us, speed.stage_us) = (Span(1, 1), Span(1, 1));

@@ -1,7 +1,9 @@
-//! A flush fails, and the operating system goes on showing what it has given up (`repl.durability=disk`, rule 4).
+//! A flush fails, but the operating system still shows the entries that it has given up (`repl.durability=disk`, rule
+//! 4).
 //!
-//! n3 is cut off. n2's flush of X fails: n2 leaves without having acknowledged X. The next process reads X back, acknowledges it, and
-//! n1's client is told. n2 loses power, and n1 is cut off: n2 is intact, so n2 and n3 go on. They must have X.
+//! n3 is cut off. n2's flush of X fails: n2 leaves without having acknowledged X. The next process reads X back and
+//! acknowledges it, and n1's client is told OK. n2 loses power, and n1 is cut off. n2 is intact, so n2 and n3 go on:
+//! they must have X.
 
 use trireme_log::Durability;
 use trireme_mutants::Mutant;

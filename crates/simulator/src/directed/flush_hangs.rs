@@ -1,7 +1,7 @@
-//! A flush of the leader's does not end for half a minute (`repl.durability=disk`, rule 4).
+//! A flush of the leader hangs for half a minute (`repl.durability=disk`, rule 4).
 //!
-//! n1 and n2 are alone: nothing is acknowledged, since n1's disk has not got it. Then n3 is back: n2 and n3 go on, and n1 gives
-//! leadership away. When its disk answers again, it has everything.
+//! n1 and n2 are alone: nothing is acknowledged, because n1's disk does not have it. Then n3 is back: n2 and n3 go
+//! on, and n1 gives leadership away. When its disk answers again, it has everything.
 
 use trireme_log::Durability;
 use trireme_mutants::Mutant;

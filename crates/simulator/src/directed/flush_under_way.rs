@@ -1,8 +1,7 @@
-//! An entry is acknowledged while its flush is under way (`repl.durability=disk`, rule 4).
+//! A member must not acknowledge an entry while the entry's flush is under way (`repl.durability=disk`, rule 4).
 //!
-//! n3 is cut off. X is in the logs of n1 and n2, whose disks take seconds: nobody may be told that it has
-//! committed. Both machines lose power, X with it, and they go on without it: in this mode they have
-//! forgotten nothing.
+//! n3 is cut off. X is in the logs of n1 and n2, whose disks take seconds: no client may hear that X has committed.
+//! Both machines lose power, and X is lost. They go on without X: in this mode they are intact.
 
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
@@ -21,7 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    // That n2 has its vote is known to be committed by what is flushed with these.
+    // The flushes of these entries also cover the commit of n2's vote.
     for number in 2..=3 {
         let written = stage.write(N1, &[row(number)]);
         stage.until("it is committed", |s| s.acknowledged(written))?;

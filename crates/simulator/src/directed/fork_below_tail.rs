@@ -1,9 +1,9 @@
-//! An override commits what its members had not known to be committed (rule 11).
+//! A forced view commits entries that its members had not known as committed (rule 11).
 //!
-//! n1 and n2 hold four write-sets that no majority has when all five lose sight of each other.
-//! `pc.bootstrap` makes n1 and n2 primary, and with that these are committed: the fork lies below them.
-//! The rest, a majority of the last view, has gone on with others at the same seqnos. If these seqnos
-//! counted as common to both, its databases would be taken for good ones that only lack a little.
+//! n1 and n2 hold four write-sets without a majority when all five nodes lose each other. `pc.bootstrap` makes n1 and
+//! n2 primary, and so commits the four write-sets: the fork point is below them. The other three, a majority of the
+//! last view, have gone on with other write-sets at the same seqnos. If these seqnos counted as common to both, the
+//! three databases would seem good ones that only lag a little.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,9 +1,8 @@
-//! A part was made primary by an operator, the rest has formed again by itself, and the two meet
-//! (rule 11).
+//! An operator made a part primary, the rest has formed again by itself, and the two meet (rule 11).
 //!
-//! All five lose sight of each other. `pc.bootstrap` makes n1 and n2 primary; n3, n4 and n5 find each
-//! other, are a majority of the last view, and go on. Both histories have the same uuid and the same
-//! seqnos. When they meet, those who do not know the override yield, and get the other's database.
+//! All five nodes lose each other. `pc.bootstrap` makes n1 and n2 primary. n3, n4 and n5 find each other, are a
+//! majority of the last view, and go on. Both histories have the same uuid and the same seqnos. When they meet, the
+//! nodes that do not know the forced view yield and get the other part's database.
 
 use trireme_mutants::Mutant;
 use trireme_group::Standing;

@@ -1,8 +1,8 @@
-//! A founder needs the support of all.
+//! A founder needs the support of all expected nodes.
 //!
-//! Three nodes expect each other. One stands, and one of the others does not hear of it. The operator puts a
-//! fourth node in the place of the one that stood: had that founded with the support of two, the one that
-//! knows nothing of it and the fourth would be two as well.
+//! Three nodes expect each other. One stands for founding, and one of the others does not hear of it. The operator
+//! replaces the founder by a fourth node. If the first one had founded with the support of two, the unaware node and
+//! the fourth would be two as well.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

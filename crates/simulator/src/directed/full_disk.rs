@@ -1,8 +1,8 @@
-//! An entry counts as held by a node whose disk is full (rules 4, 23).
+//! A node whose disk is full must not count as holding an entry (rules 4, 23).
 //!
-//! n3 hears nothing of n1. A transaction of n2 comes back from n1 with its place in the order: with n2's
-//! own log that is a majority. But n2 cannot write it, and must not tell its client that it has
-//! committed: n1 dies, and n2, restarted when there is room again, goes on with n3 without it.
+//! n3 hears nothing from n1. n1 sends a transaction of n2 back to n2 with its place in the order. With n2's own log
+//! that is a majority. But n2 cannot write the entry, and must not tell its client that it has committed. n1 dies.
+//! When there is room again, n2 restarts and goes on with n3 without it.
 
 use trireme_mutants::Mutant;
 

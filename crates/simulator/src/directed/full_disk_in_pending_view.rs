@@ -1,7 +1,8 @@
-//! A disk is full while a view is being proposed in which its node counts (rules 3, 4, 23).
+//! A disk is full while a view with its node as a voter is pending (rules 3, 4, 23).
 //!
-//! n3 is lost. n1 proposes the view without it, which takes both n1 and n2; but n2 has no room for the entry, and leaves. Nobody
-//! may take the view for committed: n1 waits. There is room again, n2 comes back with its log, and they go on.
+//! n3 is lost. n1 proposes the view without it, which needs both n1 and n2. But n2 has no room for the entry, and
+//! leaves. No member may take the view as committed: n1 waits. There is room again, n2 comes back with its log, and
+//! they go on.
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 

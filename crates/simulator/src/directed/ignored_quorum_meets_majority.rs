@@ -1,9 +1,8 @@
-//! A node that was told to go on without a quorum (`pc.ignore_quorum`) is cut off and does; the majority goes on, too, and they
-//! meet (rule 11).
+//! A node with `pc.ignore_quorum` is cut off and goes on alone; the majority goes on, too, and they meet (rule 11).
 //!
-//! n1 and n2 are a primary component without n3's override, and never stopped acknowledging: they do not give way to it. n3
-//! does, and takes a snapshot. With an even seed n3 is stopped before they meet, as in galera_3nodes.galera_allowlist, where the
-//! majority used to drop what it had acknowledged; with an odd one it is running.
+//! n1 and n2 are a primary component without n3's forced view, and never stopped acknowledging: they do not yield. n3
+//! yields and takes an SST. With an even seed n3 is stopped before they meet, as in galera_3nodes.galera_allowlist,
+//! where the majority used to drop its acknowledged commits; with an odd one n3 is running.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

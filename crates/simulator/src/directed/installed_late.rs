@@ -1,7 +1,8 @@
-//! A member that asked several times is sent as many checkpoints, and has delivered what lies above them (rule 1).
+//! A member that asked several times gets as many log checkpoints, after it has delivered entries above them (rule
+//! 1).
 //!
-//! As `asked_twice`, but n3 hears the acknowledgements of the others at once: it knows by itself what is committed, and has applied it
-//! when the next checkpoint comes.
+//! As `asked_twice`, but n3 hears the others' acknowledgements at once. So it learns the commit point by itself, and
+//! has applied the entries when the next log checkpoint comes.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
 //! A joiner dies in the view change that admits it (rule 3).
 //!
-//! n1 is a cluster of one. n2 joins, is in the view, and dies before it has the database. Had it been
-//! given its vote at once, n1 could not even remove it: nothing would be committed any more.
+//! n1 is a cluster of one. n2 joins, is in the view, and dies before it has the database. If n2 had got its vote at
+//! once, n1 could not even remove it, and nothing would commit any more.
 
 use trireme_mutants::Mutant;
 

@@ -1,9 +1,9 @@
-//! A client commits on a node that is joining (rule 9).
+//! A client commits on a joining node (rule 9).
 //!
-//! n3 loses the others while its client has an open transaction. Meanwhile leadership goes to n2, whose
-//! process, and log, began later than n3's ends: n3 is given a checkpoint, and is as good as a joiner. It
-//! knows what is ordered, and pulls what its database lacks, entry by entry. In the middle of that its
-//! client commits. Its write-set has no place behind entries that are not there yet: it is refused.
+//! n3 loses the others while its client has an open transaction. Meanwhile leadership goes to n2, whose process and
+//! log began after the end of n3's log. n3 gets a log checkpoint and is then like a joiner: it knows the order, and
+//! pulls the entries that its database lacks, one by one. In the middle of that its client commits. The write-set has
+//! no place behind the missing entries: it is refused.
 
 use trireme_group::Wish;
 use trireme_mutants::Mutant;
@@ -12,7 +12,7 @@ use trireme_replicator::{Code, LocalState};
 use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
 use crate::server::{Errand, Span};
 
-/// How many write-sets n3 lacks.
+/// Number of write-sets that n3 lacks.
 const LACKS: u32 = 200;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -20,12 +20,12 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(4, seed);
         plan.suspect_timeout_ms = 1_000;
-        // One entry, and twenty milliseconds, at a time.
+        // One entry at a time, every twenty milliseconds.
         plan.ist_chunk_bytes = 1;
         plan.delay_us = vec![vec![10_000; 4]; 4];
         plan.tail_bytes = 1;
         plan.nodes[N1].server.load.clients = 20;
-        // Half a second for a statement, ten seconds of thought.
+        // A statement takes half a second, and the transaction has ten seconds of idle time.
         plan.nodes[N3].server.speed.statement_us = Span(500_000, 100_000);
         for node in [N1, N3, N4] {
             plan.nodes[node].wish = Wish::Never;

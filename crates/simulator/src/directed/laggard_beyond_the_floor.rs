@@ -1,14 +1,14 @@
-//! A node's log lags behind by more than certification remembers, and than `gcache.size` (rule 12).
+//! A node's log lags by more than certification remembers, and by more than `gcache.size` (rule 12).
 //!
-//! n2 is cut off, and not given up: n1 commits with n3, beyond `cert.max_length`, which raises the floor whatever
-//! n2 reports. Then n1 dies for good. What it has acknowledged must be in n3's log, and n2 goes on from where its own
-//! ends, without a restart.
+//! n2 is cut off but stays a member. n1 commits with n3, beyond `cert.max_length`, which raises the floor whatever n2
+//! reports. Then n1 dies for good. Its acknowledged commits must be in n3's log, and n2 goes on from the end of its
+//! own log, without a restart.
 
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
-/// So many transactions, each far above 100 bytes.
+/// Number of transactions, each far above 100 bytes.
 const MANY: u32 = 400;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -30,7 +30,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    // What a database may not have flushed is kept for ten seconds: not what is asked about here.
+    // The log keeps entries for ten seconds that a database may not have flushed; this schedule is not about those.
     stage.pass_ms(11_000);
     stage.part(&[N2], &[N1, N3]);
     let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
@@ -40,7 +40,7 @@ fn play(stage: &mut Stage) -> Play {
     let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
     stage.check("nearly all", all.len() as u32 > MANY / 2)?;
     for n in 0..6 {
-        // Reports of what was applied purge the logs, a few within what is kept for the database.
+        // Reports of applied seqnos purge the logs, a few entries within those kept for the database.
         stage.pass_ms(2_500);
         stage.write(N1, &[row(n)]);
     }

@@ -1,9 +1,9 @@
-//! An acknowledgement of an old ballot counts for what a new one puts in the same place (rule 1).
+//! An acknowledgement of an old term must not count for a new entry at the same position (rule 1).
 //!
-//! n1's entries are in n2's log, and n3 has heard n2 acknowledge them, though not the entries. n1 and n2
-//! are cut off; n3 takes leadership, and its own entries, in the same positions, reach nobody. Counted
-//! together with n2's old word they would have a majority (n2 and n3 have two votes each of seven); when
-//! n3's machine dies they are gone.
+//! n1's entries are in n2's log. n3 has heard n2's acknowledgements of them, but does not have the entries. n1 and n2
+//! are cut off. n3 becomes leader, and its own entries, at the same positions, reach no other node. Together with
+//! n2's old acknowledgements they would have a majority (n2 and n3 have two votes each of seven); when n3's machine
+//! dies they are gone.
 
 use trireme_mutants::Mutant;
 

@@ -1,14 +1,15 @@
-//! A node that was left out of flow control has an empty queue because its log lacks what it is to apply (rule 15).
+//! A node left out of flow control has an empty apply queue only because its log lacks entries (rule 15).
 //!
-//! n3 is slow for a while, and left out. Then it is cut off, and not given up: n1 commits with n2. When n3 is back it has
-//! applied all that it has, and is fed little by little. The group does not count on it before its log is near.
+//! n3 is slow for a while, and is left out. Then it is cut off but stays a member: n1 commits with n2. When n3 is
+//! back it has applied all its entries, and the leader sends it more little by little. The group does not count on n3
+//! before its log is near the others' ends.
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 use crate::fault::Fault;
 
-/// So many transactions while n3 is away.
+/// Number of transactions while n3 is away.
 const MANY: u32 = 300;
-/// That near.
+/// The distance that counts as near, in entries.
 const NEAR: u64 = 50;
 
 pub(super) const SCHEDULE: Directed = Directed {

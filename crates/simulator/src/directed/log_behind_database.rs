@@ -1,9 +1,9 @@
-//! Databases hold what no log holds any more (rules 4, 5 and 24): the log behind the database.
+//! Databases hold commits that no log holds any more (rules 4, 5 and 24): the log is behind the database.
 //!
-//! n1 and n2 have X, n3 does not; Y is in n2's database and in n1's log. Both machines lose power (`os`): what
-//! InnoDB has flushed by itself stays, their logs end below X. The three are all members there are, but X is
-//! in no log: they may not give its number to something else. The operator bootstraps n1, which goes on above
-//! its database and not above its log; n2's database is ahead of that, and is replaced.
+//! n1 and n2 have X, n3 does not; Y is in n2's database and in n1's log. Both machines lose power (`os`). The commits
+//! that InnoDB has flushed by itself stay, but their logs end below X. All three members are there, but X is in no
+//! log: they must not give its seqno to another entry. The operator bootstraps n1, which goes on above its database
+//! and not above its log. n2's database is ahead of that, and is replaced.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;

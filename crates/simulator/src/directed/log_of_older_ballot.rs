@@ -1,8 +1,8 @@
-//! All lose power in `os` mode, and a log has another entry under a number that databases hold (rules 1, 4, 5).
+//! All nodes lose power in `os` mode, and a log has another entry at a seqno that databases hold (rules 1, 4, 5).
 //!
-//! n1, cut off, puts Y into its log. n2 and n3 elect each other and commit X under the same number: both databases have it, flushed.
-//! In the power loss their logs lose X, and all that tells of the later ballot; n1's keeps Y. The log of n1 is the best one and
-//! reaches as far as the databases, but what it has there is Y: they go on with a database.
+//! n1 is cut off and appends Y to its log. n2 and n3 elect a leader and commit X at the same seqno: both databases
+//! have X, flushed. In the power loss their logs lose X and all signs of the later term; n1's log keeps Y. n1's log
+//! is the best one and reaches as far as the databases, but it has Y there: they go on with a database.
 
 use trireme_mutants::Mutant;
 

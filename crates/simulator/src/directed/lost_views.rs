@@ -1,8 +1,8 @@
-//! Half and more lose power, and their logs are damaged in what had been flushed: views are lost (rule 4).
+//! Half of the nodes and more lose power, and their logs are damaged in flushed parts: views are lost (rule 4).
 //!
-//! As in `blackout_in_pending_vote`, n4 has got its vote, and X. The logs of n1, n2 and n3 lose their ends with the entry that gave n4 its
-//! vote: as far as they know they are all there are. They know that they may miss views, and wait, with n4, too: an
-//! operator decides.
+//! As in `blackout_in_pending_vote`, n4 has got its vote, and X. The logs of n1, n2 and n3 lose their ends with the
+//! entry of n4's vote. As far as they know they are the whole cluster. But they know that they may miss views, and
+//! wait even with n4: an operator decides.
 
 use trireme_log::MemoryDisk;
 use trireme_mutants::Mutant;
@@ -26,7 +26,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     },
 };
 
-/// Of the last segment a bit is flipped in the second half.
+/// Flips a bit in the second half of the last segment.
 fn damage(stage: &mut Stage, node: NodeId) {
     let disk: MemoryDisk = stage.world.machines[node].disk.clone();
     let segment = segments(&disk).pop().unwrap_or_default();

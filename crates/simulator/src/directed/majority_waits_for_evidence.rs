@@ -1,8 +1,9 @@
-//! All lose power in `os` mode, and one of three does not come back: an operator has said beforehand for how long the others wait
-//! (`pc.wait_evidence`, rule 4).
+//! All nodes lose power in `os` mode, and one of three does not come back. An operator has set beforehand how long
+//! the others wait (`pc.wait_evidence`, rule 4).
 //!
-//! n3 has X in its database, n1 and n2 have forgotten it. n2 alone waits for ever. With n1 it is a majority: the two go on when the
-//! time has passed, and not before. n3 comes back: its database is beyond the fork, and is replaced.
+//! n3 has X in its database; n1 and n2 have forgotten it. n2 alone waits for ever. With n1 it is a majority: the two
+//! go on when the time has passed, and not before. n3 comes back: its database is beyond the fork point, and is
+//! replaced.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -30,7 +31,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
     stage.pass_ms(3_000);
     for node in all {
-        // The operating system has flushed by itself what had been written.
+        // The operating system has flushed the written data by itself.
         stage.world.machines[node].disk.lose_power(|| true);
     }
     let x = stage.write(N3, &[row(1)]);

@@ -1,8 +1,8 @@
-//! A database is more views behind than anybody remembers, within a streaming transaction (rule 6).
+//! A database is more views behind than any member remembers, within a streaming transaction (rule 6).
 //!
-//! n3 dies with fragments of A in its database; A ends without it. Then n1 restarts, and n2 so often that the
-//! view in which n1 had its earlier name is long forgotten. n3 has it in its own log: its server must be shown
-//! that one before A's end is replayed.
+//! n3 dies with fragments of A in its database; A ends without n3. Then n1 restarts once, and n2 so often that the
+//! members have forgotten the view with n1's earlier incarnation. n3 has that view in its own log: its server must
+//! see that view before A's end is replayed.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -16,7 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     play,
 };
 
-/// Each makes two views; 64 are remembered.
+/// Number of restarts. Each makes two views; members remember 64.
 const RESTARTS: usize = 33;
 
 fn play(stage: &mut Stage) -> Play {

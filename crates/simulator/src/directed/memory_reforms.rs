@@ -1,7 +1,7 @@
-//! All are killed in `memory` mode, and come back with their ordinary configuration (rule 4).
+//! All nodes are killed in `memory` mode and come back with their ordinary configuration (rule 4).
 //!
-//! X was acknowledged by n1 and n2, and is in n1's database. No log has kept it. One alone waits, and two wait; all three go on with
-//! n1's database.
+//! n1 and n2 acknowledged X, which is in n1's database. No log has kept it. One node alone waits, and two wait; all
+//! three go on with n1's database.
 
 use trireme_group::Standing;
 use trireme_log::Durability;

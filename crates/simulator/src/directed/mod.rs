@@ -1,9 +1,8 @@
-//! Schedules written by hand, one file each: a situation that random schedules seldom come upon, and
-//! the mistakes that show in it (rule 24). A schedule fixes the cluster and plays with a [`Stage`]:
-//! it waits for what it needs to see, cuts and heals lines, pauses, kills, and asks clients for single
-//! transactions. What a seed still decides is how long each frame, flush and step takes. When the
-//! situation was reached, everything is healed and the run ends as every other one: all converge and
-//! serve, and the invariants watch from the first event to the last.
+//! Schedules written by hand, one file each: a situation that random schedules seldom reach, and the mistakes that
+//! show in it (rule 24). A schedule fixes the cluster and plays with a [`Stage`]. It waits for events, cuts and heals
+//! links, pauses, kills, and asks clients for single transactions. A seed still decides the duration of each frame,
+//! flush and step. After the situation was reached, everything is healed and the run ends as every other one: all
+//! nodes converge and serve, and the invariants watch all events.
 
 mod cluster;
 mod stage;
@@ -21,11 +20,11 @@ pub use stage::{Missed, Play, Stage};
 
 /// A schedule written by hand.
 pub struct Directed {
-    /// The mistakes that it is there to show.
+    /// The mistakes that this schedule must find.
     pub mutants: &'static [Mutant],
-    /// The cluster that it is played on, with this seed.
+    /// The plan of its cluster, for a seed.
     pub plan: fn(u64) -> Plan,
-    /// What happens. Err: the situation was not reached.
+    /// The events of the schedule. Err: the situation was not reached.
     pub play: fn(&mut Stage) -> Play,
 }
 
@@ -33,7 +32,7 @@ macro_rules! schedules {
     ($($name:ident,)*) => {
         $(mod $name;)*
 
-        /// All of them, by the names of their files.
+        /// All schedules, by the names of their files.
         pub const ALL: &[(&str, &Directed)] = &[$((stringify!($name), &$name::SCHEDULE),)*];
     };
 }
@@ -149,7 +148,7 @@ pub fn named(name: &str) -> Result<&'static Directed, String> {
 }
 
 impl Directed {
-    /// Plays it. The second: whether the situation was reached.
+    /// Plays the schedule. The second result is an error if the situation was not reached.
     pub fn run(&self, seed: u64, watch: Watch) -> (Outcome, Play) {
         let mut reached = Err(Missed("it broke off".to_owned()));
         let outcome = run::run_world((self.plan)(seed), watch, |world| {
@@ -161,8 +160,8 @@ impl Directed {
     }
 }
 
-/// Plays all of them with all seeds below this one; true if each situation was reached and nothing was
-/// violated. Their digests go to `digests`.
+/// Plays all schedules with all seeds below this number; true if each situation was reached and nothing was violated.
+/// The digests go to `digests`.
 pub fn play_all(seeds: u64, digests: Option<&Digests>) -> bool {
     let mut clean = true;
     for (name, directed) in ALL {

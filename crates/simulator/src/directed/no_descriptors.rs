@@ -1,13 +1,13 @@
 //! A server has too many files open (docs/log-format.md, "When the disk fails").
 //!
-//! n1, the leader, can open nothing for a while: the next segment of its log cannot be begun. It stays, goes on to commit and
-//! flush, and n3, which was cut off, gets what it lacks.
+//! n1, the leader, can open no file for a while: it cannot begin the next segment of its log. It stays leader,
+//! commits and flushes, and n3, which was cut off, gets the entries that it lacks.
 
 use trireme_log::Durability;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
-/// So many transactions, of which few fit into a segment.
+/// Number of transactions; only a few fit into a segment.
 const MANY: u32 = 200;
 
 pub(super) const SCHEDULE: Directed = Directed {

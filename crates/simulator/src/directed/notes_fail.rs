@@ -1,6 +1,7 @@
-//! Neither `trireme-state.log` nor the promises of a node can be written, while its log can (rule 4).
+//! A node can write its log, but neither `trireme-state.log` nor its promises (rule 4).
 //!
-//! n2 is asked for a promise and cannot keep it: it must not be given. It leaves, and is back when the files can be written.
+//! A candidate asks n2 for a promise, and n2 cannot write it: n2 must not give the promise. n2 leaves, and is back
+//! when the files can be written.
 
 use trireme_mutants::Mutant;
 

@@ -1,8 +1,8 @@
-//! The old leader is back, and finds a member that has promised a higher ballot (rule 1).
+//! The old leader is back and meets a member that has promised a higher term (rule 1).
 //!
-//! n1 is cut off while it orders; the two others elect and commit X. Then the new leader is cut off,
-//! and what n1 has ordered reaches the third node. It must not follow; n1, which still believes to be in
-//! leadership, learns of the higher ballot and asks for one above it, and the log with X leads.
+//! n1 is cut off while it orders. The two others elect a leader and commit X. Then the new leader is cut off, and
+//! n1's entries reach the third node, which must not follow. n1 still believes to be the leader. It learns of the
+//! higher term and asks for a term above it; then the log with X leads.
 
 use trireme_mutants::Mutant;
 

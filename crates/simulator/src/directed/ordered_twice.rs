@@ -1,7 +1,7 @@
-//! A submission is ordered again after a takeover (rule 9).
+//! A submission must not be ordered again after a leader change (rule 9).
 //!
-//! n1 has ordered n2's X, and of the others only n3 knows. n1 is cut off, and no three of the others are
-//! connected without n3. n3 takes leadership with X in its log, and n2, which knows of no order for it, sends X again.
+//! n1 has ordered n2's X, and of the others only n3 knows. n1 is cut off, and every majority of the others needs n3.
+//! n3 becomes leader with X in its log. n2 does not know that X is ordered, and sends it again.
 
 use trireme_mutants::Mutant;
 

@@ -1,9 +1,8 @@
-//! A majority of the last committed view elects, but not of a later one in the log (rule 3).
+//! A majority of the last committed view elects a leader, but is no majority of a later view in the log (rule 3).
 //!
-//! n1 gets the weight of five nodes. The change is in the logs of n1, n2 and n4: n1 has committed it,
-//! n2 does not know yet. Then n1 and n4 are cut off from n2, n3 and n5. These three are a majority of
-//! the view without the change, and elect n2, which has the best log; but n1 alone is a majority of the
-//! view with it, and goes on.
+//! n1 gets the weight of five nodes. The change is in the logs of n1, n2 and n4: n1 has committed it, n2 does not
+//! know that yet. Then n1 and n4 are cut off from n2, n3 and n5. These three are a majority of the view without the
+//! change and could elect n2, which has the best log. But n1 alone is a majority of the view with it, and goes on.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
-//! A node that was found inconsistent connects again and again while its server runs (rule 22).
+//! An inconsistent node connects again and again while its server runs (rule 22).
 //!
-//! n3 fails to apply a write-set and is outvoted; what comes behind it is left out. Its server cannot take a
-//! snapshot under itself, so nothing may come of its connections: only a new process gets a database.
+//! n3 fails to apply a write-set and loses the error vote; the write-sets after it are left out. Its server cannot
+//! take an SST while it runs, so its new connections must lead to nothing: only a new process gets a database.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -44,7 +44,7 @@ fn play(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-/// How often n3's process has connected again; 0: it has ended.
+/// Number of new connections of n3's process; 0: the process has ended.
 fn connections(stage: &Stage) -> u64 {
     let made = |process: &Process| process.start - process.first_start;
     stage.process(N3).map_or(0, made)

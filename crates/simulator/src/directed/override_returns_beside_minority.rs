@@ -1,8 +1,9 @@
-//! Two that an operator made primary die; one comes back, and meets a leader without a majority (rule 11).
+//! An operator made two nodes primary, and both died. One comes back and meets a leader without a majority (rule 11).
 //!
-//! n1 and n4 are half of the last view, and n1 holds leadership still. n2 asks it for admission, with an override that n1
-//! lacks. n1 must not send it away: an operator who does what a refusal says drops the branch that n1 and n4 are to give way
-//! to, and nobody has gone on with theirs. n3 comes back, too: it is primary again with n2, and takes them in.
+//! n1 and n4 are half of the last view, and n1 is still leader. n2 asks it for admission, with a forced view that n1
+//! lacks. n1 must not refuse n2. An operator who obeyed the refusal would drop the branch to which n1 and n4 must
+//! yield, and no node has gone on with theirs. n3 comes back, too. It is primary again with n2, and admits the
+//! others.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,8 +1,9 @@
-//! Of two that an operator made primary the leader dies; the rest goes on without them, and meets the other one (rule 11).
+//! An operator made two nodes primary, and their leader died. The rest goes on without them and meets the other one
+//! (rule 11).
 //!
-//! n3, n4 and n5 are primary: that n2 knows of an override, alone, is no reason to stop. n2 says what an operator can do. n1
-//! comes back before anybody does it. The primary refuses it, but with n2 it is a majority of their view: they are
-//! primary again, and the others give way.
+//! n3, n4 and n5 are primary. They do not stop only because n2 alone knows of a forced view. n2 reports the
+//! operator's options. n1 comes back before the operator acts. The primary component refuses n1, but n1 and n2 are a
+//! majority of their view: they are primary again, and the others yield.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

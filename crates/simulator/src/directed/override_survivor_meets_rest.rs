@@ -1,8 +1,8 @@
-//! Of two that an operator made primary the leader dies, and the rest meets the other one (rule 11).
+//! An operator made two nodes primary, and their leader died. The rest meets the other one (rule 11).
 //!
-//! n3, n4 and n5 are a majority of the last view, but n2 has committed an override that they lack, although it is no leader:
-//! they do not go on without it. All four say what an operator can do. n1 comes back before anybody does it: it is
-//! primary again with n2, and takes the rest in.
+//! n3, n4 and n5 are a majority of the last view. But n2, although no leader, has committed a forced view that they
+//! lack: they do not go on without it. All four report the operator's options. n1 comes back before the operator
+//! acts. It is primary again with n2, and admits the rest.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

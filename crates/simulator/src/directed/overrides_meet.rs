@@ -1,7 +1,8 @@
-//! Both halves of a cluster were made primary by an operator each, and they meet (rule 11).
+//! Operators made both halves of a cluster primary, and the halves meet (rule 11).
 //!
-//! Neither knows the other's override to come after its own, so neither gives way: both go on, and all four nodes say so,
-//! at once and again later. The operator chooses n1 and n2, and moves the logs of the others away: they join.
+//! Neither half knows the other's forced view as later than its own, so neither yields. Both go on, and all four
+//! nodes report this, at once and again later. The operator chooses n1 and n2, and moves the logs of the others away:
+//! they join.
 
 use trireme_group::{Group, Standing};
 use trireme_mutants::Mutant;
@@ -55,7 +56,7 @@ fn play(stage: &mut Stage) -> Play {
     })
 }
 
-/// Every node has told of the other branch so often.
+/// True if every node has reported the other branch this many times.
 fn told(stage: &Stage, times: u64) -> bool {
     let splits = |node: &usize| stage.group(*node).map(Group::counters).map(|c| c.splits);
     ALL.iter().all(|node| splits(node) == Some(times))

@@ -1,10 +1,10 @@
-//! A member acknowledges more than the new leader knows it to have (rule 1).
+//! A member must not acknowledge more than the new leader knows of its log (rule 1).
 //!
-//! n1 sends a bulk transaction B to all, is cut off, and orders X, which stays in its log. The others
-//! elect; the new leader commits its first entry, where n1 has X, and keeps little in memory. When n1
-//! is back, all that the leader knows for certain of n1's log ends before B, so B is sent again, and
-//! nothing more before n1 has acknowledged it. n1's log agrees with the leader's up to B; what n1 has
-//! behind it is not acknowledged, nor committed by the leader's word.
+//! n1 sends a large transaction B to all, is cut off, and orders X, which stays in its log. The others elect a
+//! leader. The new leader commits its first entry at X's position, and keeps little in memory. When n1 is back, the
+//! part of n1's log that the leader knows for certain ends before B. So the leader sends B again, and nothing more
+//! before n1 has acknowledged B. n1's log agrees with the leader's up to B. n1 must neither acknowledge its entries
+//! after B nor count them as committed by the leader's commit point.
 
 use trireme_mutants::Mutant;
 
@@ -18,7 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         plan.suspect_timeout_ms = 60_000;
         (plan.window_bytes, plan.tail_bytes) = (1_000, 1);
         plan.segment_bytes = 4 << 20;
-        // It is to be ordered before anybody else has it.
+        // B must be ordered before any other node has it.
         plan.large_bytes = usize::MAX;
         let speed = &mut plan.nodes[N1].server.speed;
         (speed.statement_us, speed.stage_us) = (Span(1, 1), Span(1, 1));

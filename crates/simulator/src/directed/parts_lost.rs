@@ -1,4 +1,4 @@
-//! Connections break while a large write-set travels: what was lost is asked for again (rule 8).
+//! Connections break while a bulk payload travels: fetchers request the lost parts again (rule 8).
 
 use trireme_mutants::Mutant;
 

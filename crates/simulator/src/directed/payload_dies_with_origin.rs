@@ -1,8 +1,8 @@
 //! The payload is lost with its origin (rule 8).
 //!
-//! n2's write-set reaches the leader n1 and nobody else; the others have n1's order record for it.
-//! Would they acknowledge the record, three of five had it, and the client be told OK. n1's and n2's
-//! machines die, and with them the write-set.
+//! n2's write-set reaches only the leader n1; the others have n1's order record for it. If they acknowledged the
+//! record, three of five would have it, and the client would be told OK. n1's and n2's machines die, and the
+//! write-set is lost.
 
 use trireme_mutants::Mutant;
 

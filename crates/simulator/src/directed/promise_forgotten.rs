@@ -1,9 +1,8 @@
-//! A member forgets what it has promised (rule 4).
+//! A member forgets its promise (rule 4).
 //!
-//! n1 is cut off. Of the two others, one takes leadership with the promise of the other, and both
-//! commit X. The promiser's process dies and comes back, hearing n1 only, which still believes to be
-//! leading. If the new process did not know its promise it would follow n1, and the two of them
-//! would commit something else in the place of X.
+//! n1 is cut off. Of the two others, one becomes leader with the other's promise, and both commit X. The process that
+//! promised dies and comes back. It hears only n1, which still believes to lead. If the new process did not know its
+//! promise it would follow n1, and the two would commit another entry in the place of X.
 
 use trireme_mutants::Mutant;
 

@@ -1,9 +1,9 @@
-//! One fails to apply what all others have behind them, and none of them is asked (rule 22).
+//! A node fails to apply a write-set that all others have applied, and none of them has a ballot (rule 22).
 //!
-//! n3 was away while n1 wrote a row; n1 and n2 have applied that, have said so, and the certification index
-//! has forgotten it. n3 comes back, but is busy with DDL. When it comes to the row, and fails, n1 and n2 are
-//! desynced and held still: a vote waits for neither, and nobody knows any more whose write it was. That
-//! the index has forgotten it tells that it was a success for all who counted: n3 is wrong.
+//! n3 was away while n1 wrote a row. n1 and n2 have applied and reported it, and the certification index has
+//! forgotten it. n3 comes back, but is busy with DDL. When n3 comes to the row and fails, n1 and n2 are desynced and
+//! paused. An error vote waits for neither, and no node knows whose write it was. The purged index proves that all
+//! voters had applied the write-set with success: n3 is wrong.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -38,7 +38,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("the others have it", |s| {
         s.has_applied(N1, write) && s.has_applied(N2, write)
     })?;
-    stage.pass_ms(2_500); // and have said so
+    stage.pass_ms(2_500); // time for their reports
     stage.join(&[N3], &[N1, N2]);
     stage.until("n3 is back", |s| s.holds(N3, write).is_some())?;
     let desynced = |s: &Stage, node| s.state(node) == Some(LocalState::Donor);

@@ -1,9 +1,9 @@
-//! The parts of a streaming transaction wait in one queue (rules 9 and 24): the rollback fragment that
-//! overtakes its fragments.
+//! The fragments of a streaming transaction wait in one apply queue (rules 9 and 24): a rollback fragment must not
+//! overtake the others.
 //!
-//! n1's client sends four rows in four fragments. n3 applies each slowly and has several appliers: those
-//! that are free may not take the next part while the one before is under way, since all of them use one
-//! transaction of the server. It is rolled back in the end, and the rows are free for others again.
+//! n1's client sends four rows in four fragments. n3 applies each slowly and has several appliers. Free appliers must
+//! not take the next fragment while the one before is being applied, since all fragments use one transaction of the
+//! server. The client rolls back in the end, and the rows are free again for others.
 
 use trireme_mutants::Mutant;
 

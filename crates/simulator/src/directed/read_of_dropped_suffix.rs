@@ -1,14 +1,15 @@
-//! The point of a current read lies in a suffix that is dropped (rule 17).
+//! The read point of a current read lies in a suffix that is dropped (rule 17).
 //!
-//! n1 asks for a read point; before the answers are there it orders what n5 sends to nobody else. The others take the
-//! leadership without those entries, and n5 dies, so that nothing is ordered any more. n1 follows: its log ends below the
-//! greatest end that it knew when the answers came in. The read has everything to see, and must not wait for more.
+//! n1 asks for a read point. Before the answers come it orders submissions of n5 that reach no other node. The others
+//! elect a leader without those entries, and n5 dies, so that nothing more is ordered. n1 follows: its log now ends
+//! below the greatest end that it knew when the answers came. The read has seen everything that it must see, and must
+//! not wait for more.
 
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 
-/// How long the answers take.
+/// Delay of the answers.
 const SLOW_US: u64 = 50_000;
 
 pub(super) const SCHEDULE: Directed = Directed {

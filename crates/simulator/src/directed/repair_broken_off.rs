@@ -1,8 +1,8 @@
 //! A process cannot go on after it has repaired its damaged log (rule 4).
 //!
-//! n1 and n2 have X and Y, n3 neither. n2's process dies, and its disk loses X. The next process cuts the log before
-//! X, and the flush fails; the one after it, on a good disk, finds a whole log that ends there. n1 is cut off:
-//! n2 and n3 are two votes of three, but nobody among them has X or Y: they must wait for n1.
+//! n1 and n2 have X and Y, n3 has neither. n2's process dies, and its disk loses X. The next process cuts the log
+//! before X, and the flush fails. The process after that, on a good disk, finds an undamaged log that ends there. n1
+//! is cut off. n2 and n3 are two votes of three, but neither has X or Y: they must wait for n1.
 
 use trireme_mutants::Mutant;
 

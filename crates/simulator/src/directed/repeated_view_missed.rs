@@ -1,10 +1,9 @@
 //! A server that connects anew has missed a view that repeats the one before (rule 6).
 //!
-//! n2's client streams, and all have its first fragment. n3 hears nothing any more and says that it has lost
-//! the majority: the others meet it in a view with the same members, at which all servers undo what is
-//! streamed. n3 hears nothing of that either, and its server connects anew, under another name. A row of that
-//! transaction was written meanwhile: to apply that, n3's server must see that this view is like the one
-//! it was in.
+//! n2's client streams, and all nodes have its first fragment. n3 stops hearing the others and declares itself
+//! non-primary. The others meet it in a view with the same members, at which all servers undo streaming transactions.
+//! n3 does not hear of that either, and its server connects anew, with another incarnation. Meanwhile a row of that
+//! transaction was written. To apply that write, n3's server must see that the missed view repeats its own last view.
 
 use trireme_mutants::Mutant;
 
@@ -19,11 +18,11 @@ pub(super) const SCHEDULE: Directed = Directed {
         let mut plan = streaming(3, seed);
         plan.suspect_timeout_ms = 1_000;
         for node in &mut plan.nodes {
-            // DDL beside streaming is not modelled.
+            // The simulator does not model DDL beside streaming.
             node.server.load.ddl_per_mille = 0;
         }
         let speed = &mut plan.nodes[N2].server.speed;
-        // Half a second for a statement, ten seconds of thought.
+        // A statement takes half a second, and the transaction has ten seconds of idle time.
         speed.statement_us = Span(500_000, 100_000);
         // Its rollback fragment comes late.
         speed.view_us = Span(1_000_000, 1_000_000);

@@ -1,10 +1,11 @@
-//! The end of a streaming transaction is replayed (rules 6 and 24): the commit fragment in the replayed range.
+//! A restart replays the end of a streaming transaction (rules 6 and 24): the commit fragment is in the replayed
+//! range.
 //!
-//! n1's clients stream A, B and C. n3 has fragments of A and B in its database when it begins to lag, has
-//! A's end in its log, and dies; B ends, and C begins and ends, without it. Then n1 restarts: it has another
-//! name in every view from there on. n3 comes back and replays A's end from its own log, and the rest by
-//! incremental transfer. To apply the ends, its server must have been shown a view in which n1 has its
-//! earlier name: at any other one it undoes what it has of these transactions.
+//! n1's clients stream A, B and C. n3 begins to lag with fragments of A and B in its database. It has A's end in its
+//! log, and dies. B ends, and C begins and ends, without n3. Then n1 restarts and has another incarnation in every
+//! later view. n3 comes back, replays A's end from its own log, and gets the rest by IST. To apply the ends, its
+//! server must have seen a view with n1's earlier incarnation: at any other view it undoes its parts of these
+//! transactions.
 
 use std::ops::RangeInclusive;
 
@@ -23,7 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     play,
 };
 
-/// Three nodes; a streaming client of n1's takes a while for each row.
+/// A plan of three nodes; a streaming client of n1 is slow with each row.
 pub(super) fn plan(seed: u64) -> crate::plan::Plan {
     let mut plan = streaming(3, seed);
     plan.suspect_timeout_ms = 1_000;
@@ -68,7 +69,7 @@ fn play(stage: &mut Stage) -> Play {
     Ok(())
 }
 
-/// A client of n1's streams these rows.
+/// Lets a client of n1 stream these rows.
 pub(super) fn stream(stage: &mut Stage, rows: RangeInclusive<u32>) -> ClientTrx {
     let errand = Errand {
         writes: rows.map(row).collect(),
@@ -78,7 +79,7 @@ pub(super) fn stream(stage: &mut Stage, rows: RangeInclusive<u32>) -> ClientTrx 
     stage.errand(N1, errand)
 }
 
-/// So many fragments of the transaction are in the node's log; each has one row, the last may have none.
+/// Number of fragments of the transaction in the node's log. Each has one row, the last may have none.
 pub(super) fn fragments(stage: &Stage, node: NodeId, trx: ClientTrx) -> usize {
     let is_part = |entry: &Entry| match &entry.body {
         Body::Submission { payload, .. } => [8, 24].iter().any(|from_end| {
@@ -90,7 +91,7 @@ pub(super) fn fragments(stage: &Stage, node: NodeId, trx: ClientTrx) -> usize {
     stage.count(node, is_part)
 }
 
-/// Where the node's database stands.
+/// The seqno of the node's database.
 pub(super) fn position(stage: &Stage, node: NodeId) -> Option<i64> {
     Some(stage.process(node)?.server.recovered().seqno)
 }

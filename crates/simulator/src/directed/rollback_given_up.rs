@@ -1,10 +1,10 @@
-//! A rollback fragment that is voided, and what was written behind it and is not (rules 9 and 24).
+//! A rollback fragment is voided, but a later write-set of its origin is not (rules 9 and 24).
 //!
-//! A streaming transaction of n2's holds a row on all nodes. n3 and n4 are cut off: n1, the leader, hears n2 but
-//! orders nothing. n2's client rolls back, and the next one, who has waited for the row, writes it and
-//! commits. With the majority both are given up. n1 hears of the first one's withdrawal when it is
-//! sent again, and six tenths of a second later of the second one's; in between the four meet. If n1 orders the second without
-//! the first, the other servers write a row that a streaming transaction holds.
+//! A streaming transaction of n2 holds a row on all nodes. n3 and n4 are cut off: n1, the leader, hears n2 but orders
+//! nothing. n2's client rolls back; the next client, which has waited for the row, writes it and commits. With the
+//! loss of the majority n2 gives up both. n1 hears of the first withdrawal when it is sent again, and of the second
+//! one six tenths of a second later; in between the four nodes meet. If n1 orders the second submission without the
+//! first, the other servers write a row that a streaming transaction holds.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;
@@ -14,7 +14,7 @@ use super::cluster::streaming;
 use super::{Directed, N1, N2, N3, N4, Play, Stage, row};
 use crate::server::{Errand, Span};
 
-/// A statement of n2's takes so long.
+/// Duration of a statement of n2.
 const STATEMENT_US: u64 = 600_000;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -53,7 +53,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("it is lost", |s| !is_primary(s, N1) && !is_primary(s, N2))?;
     let unknown = |s: &Stage| s.told(written) == Some(Code::NodeFail);
     stage.until("nobody knows whether the other has committed", unknown)?;
-    // And a heartbeat.
+    // Plus a heartbeat.
     let resent_us = rolled_back_us + 1_110_000;
     let left_us = resent_us.checked_sub(stage.world.now_us);
     stage.check("the rollback is not sent again yet", left_us.is_some())?;

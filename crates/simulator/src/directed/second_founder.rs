@@ -1,9 +1,9 @@
-//! Who has supported a founder supports no other one, whatever becomes of the first.
+//! A node that has supported a founder supports no other one, whatever happens to the first.
 //!
-//! Three nodes expect each other. One of them has the support of all, founds, and is cut off before anybody
-//! hears of it. The operator puts a fourth node in its place and restarts the others with that list. They
-//! are three nodes without a history that hear each other, but two of them are not free: the first may have
-//! acknowledged commits, and has. When it is heard again they join it.
+//! Three nodes expect each other. One of them has the support of all, founds, and is cut off before any node hears of
+//! it. The operator replaces it by a fourth node and restarts the others with that list. Now three nodes without a
+//! history hear each other, but two of them are not free: the first founder may have acknowledged commits, and has.
+//! When they hear it again they join it.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

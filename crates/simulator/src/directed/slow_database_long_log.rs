@@ -1,7 +1,7 @@
-//! A node applies nothing for long, and its log is as long as everybody's (rule 12).
+//! A node applies nothing for long, and its log is as long as the others' logs (rule 12).
 //!
-//! n2 is at a long DDL while n1 writes far more than `gcache.size`. n2's log keeps all of it: n1's and n3's need not, so
-//! that what holds up one database fills one disk.
+//! n2 executes a long DDL while n1 writes far more than `gcache.size`. n2's log keeps all of it. n1's and n3's logs
+//! need not, so that one slow database fills only one disk.
 
 use trireme_mutants::Mutant;
 
@@ -10,7 +10,7 @@ use crate::seen::NodeId;
 use crate::server::Span;
 
 const LOG_BYTES: u64 = 8 << 10;
-/// So many transactions, each far above 100 bytes.
+/// Number of transactions, each far above 100 bytes.
 const MANY: u32 = 400;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -39,7 +39,7 @@ fn play(stage: &mut Stage) -> Play {
         all.iter().all(|x| s.told(*x).is_some())
     })?;
     for n in 0..6 {
-        // Reports of what was applied purge the logs, a few within what is kept for the database.
+        // Reports of applied seqnos purge the logs, a few entries within those kept for the database.
         stage.pass_ms(2_500);
         stage.write(N1, &[row(n)]);
     }

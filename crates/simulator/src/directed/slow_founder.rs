@@ -1,5 +1,5 @@
-//! The founder gets too little of its processor, and says nothing of it (rule 2): the others find it far away, and
-//! it hands its leadership over.
+//! The founder gets too little of its processor, and does not report it (rule 2). The others measure long round trips
+//! to it, and it transfers its leadership.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
-//! Of three nodes one applies so slowly that the writers wait for it (rule 15).
+//! One of three nodes applies so slowly that the writers wait for it (rule 15).
 //!
-//! n3's queue is over the limit, it asks for a stop. n1, whose clients wait, proposes to leave n3 out of
-//! flow control; the others go on at once, and n3 is synced again when it has caught up.
+//! n3's apply queue is over the limit, and it asks for a stop. n1, whose clients wait, proposes to leave n3 out of
+//! flow control. The others go on at once, and n3 is synced again when it has caught up.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -28,7 +28,7 @@ fn play(stage: &mut Stage) -> Play {
         for_us: 0,
     });
     let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
-    // Who only stumbles stops nobody.
+    // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
     writes.extend((12..24).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;

@@ -1,6 +1,6 @@
-//! Of two nodes one applies slowly: the other's writers wait for it, as long as it takes.
+//! One of two nodes applies slowly: the other's writers wait for it, as long as it takes.
 //!
-//! Without n2 nobody would bound its backlog. When it has caught up, n1's clients go on.
+//! Nothing else would bound n2's backlog. When n2 has caught up, n1's clients go on.
 
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
@@ -27,7 +27,7 @@ fn play(stage: &mut Stage) -> Play {
         for_us: 0,
     });
     let mut writes: Vec<_> = (0..8).map(|at| stage.write(N1, &[row(at)])).collect();
-    // Who only stumbles stops nobody.
+    // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
     writes.extend((8..12).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;

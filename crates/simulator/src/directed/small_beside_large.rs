@@ -1,5 +1,5 @@
-//! A large write-set travels, and small ones pass it (rule 8): those of others, and those of its own node, which
-//! has submitted them later.
+//! A bulk payload travels, and small write-sets pass it (rule 8): those of other nodes, and later ones of its own
+//! node.
 
 use trireme_group::Position;
 use trireme_mutants::Mutant;
@@ -13,7 +13,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     play,
 };
 
-/// Twenty round trips for a write-set of sixty rows.
+/// A plan in which a write-set of sixty rows takes twenty round trips.
 pub(super) fn plan(seed: u64) -> Plan {
     Plan {
         delay_us: vec![vec![5_000; 3]; 3],

@@ -1,8 +1,8 @@
-//! A snapshot that was asked for before a fork comes after it (rule 11).
+//! An SST that was requested before a fork point arrives after it (rule 11).
 //!
-//! n1 is cut off from the other three, which go on and write. n5 joins them with an empty database, and
-//! a donor begins to send. Then n5 loses them, and `pc.bootstrap` makes n1 primary, whose group n5 finds:
-//! it takes n1's log, in which the write never was. What its donor still sends has it.
+//! n1 is cut off from the other three, which go on and write. n5 joins them with an empty database, and a donor
+//! begins to send. Then n5 loses them, and `pc.bootstrap` makes n1 primary. n5 finds n1's group and takes n1's log,
+//! which never had the write. The SST that n5's donor still sends has the write.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,9 +1,9 @@
-//! Half of the cluster goes on alone because its operator has said so beforehand (`pc.ignore_sb`), and the
-//! halves meet (rules 11 and 24).
+//! Half of the cluster goes on alone because its operator has set `pc.ignore_sb`, and the halves meet (rules 11 and
+//! 24).
 //!
-//! n1 holds leadership and orders X, which reaches nobody: the two have lost sight of each other. n2 makes
-//! itself primary, and writes Y in X's place. When they meet, n1 yields: X is dropped, Y is applied. Half must
-//! be no majority even so: only as an override does n2's part outrank what n1 may have.
+//! n1 is leader and orders X, which reaches no other node: the two have lost each other. n2 makes itself primary, and
+//! writes Y in X's place. When they meet, n1 yields: X is dropped, Y is applied. Half must be no majority even so:
+//! n2's part outranks n1's possible commits only because it is a forced view.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

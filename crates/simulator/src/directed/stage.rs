@@ -1,4 +1,4 @@
-//! What a directed schedule does; what it sees: sight.
+//! The acts of a directed schedule; its observations are in `sight`.
 
 mod sight;
 
@@ -14,33 +14,33 @@ use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
 use crate::server::Errand;
 use crate::world::{Happening, World};
 
-/// What is waited for must come within this time.
+/// Time limit for each event for which a schedule waits.
 const PATIENCE_US: TimeUs = 30_000_000;
 
-/// The situation was not reached: what was waited for in vain.
+/// The situation was not reached: the event for which the schedule waited in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed(pub String);
 
-/// Whether the situation was reached.
+/// The result of a schedule. Err: the situation was not reached.
 pub type Play = Result<(), Missed>;
 
-/// What one node was seen to do.
+/// The observed state of one node.
 #[derive(Default)]
 struct Known {
     log: BTreeMap<Position, Entry>,
-    /// Transactions that are in its database.
+    /// The transactions in its database.
     applied: BTreeSet<ClientTrx>,
     views: u64,
 }
 
-/// The world, with somebody who directs it. Nodes are numbered from 0.
+/// The world, with a director. Nodes are numbered from 0.
 pub struct Stage<'a> {
-    /// All of it, for what has no word of its own here.
+    /// The whole world, for acts without a method here.
     pub world: &'a mut World,
     taken: usize,
     nodes: Vec<Known>,
     ended: BTreeMap<ClientTrx, Code>,
-    /// Rows of each transaction asked for.
+    /// Number of rows of each requested transaction.
     rows: BTreeMap<ClientTrx, usize>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Stage<'a> {
 
     // ---- time ----
 
-    /// Lets things happen until this holds.
+    /// Runs the world until this holds. Err: it did not hold within the time limit.
     pub fn until(&mut self, what: &str, mut holds: impl FnMut(&Stage) -> bool) -> Play {
         let deadline = self.world.now_us + PATIENCE_US;
         while !holds(self) {
@@ -72,7 +72,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Lets things happen until this holds for one of the nodes: which.
+    /// Runs the world until this holds for one of the nodes; returns the node.
     pub fn until_one(
         &mut self,
         what: &str,
@@ -94,7 +94,7 @@ impl<'a> Stage<'a> {
         self.look();
     }
 
-    /// This holds now, or the schedule is not what it is meant to be.
+    /// Checks that this holds now. Err: the situation was not reached.
     pub fn check(&self, what: &str, holds: bool) -> Play {
         match holds {
             true => Ok(()),
@@ -102,19 +102,19 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// What the schedule promises: it is violated if this does not hold now.
+    /// Asserts a promise of the schedule: it is violated if this does not hold now.
     pub fn must(&mut self, what: &str, holds: bool) {
         if !holds && self.world.watch.violation.is_none() {
             self.world.watch.violation = Some(("directed", format!("{what}: it is not so")));
         }
     }
 
-    /// Lets things happen until one of the nodes holds leadership: which.
+    /// Runs the world until one of the nodes is leader; returns the node.
     pub fn takeover(&mut self, nodes: &[NodeId]) -> Result<NodeId, Missed> {
         self.until_one("a takeover", nodes, |stage, node| stage.is_leading(node))
     }
 
-    /// Lets things happen until everybody is a synced member with a vote.
+    /// Runs the world until all nodes are synced members with a vote.
     pub fn formed(&mut self) -> Play {
         self.until("the cluster has formed", |stage| {
             stage.world.settled().is_ok()
@@ -153,7 +153,7 @@ impl<'a> Stage<'a> {
 
     // ---- orders ----
 
-    /// A client of the node writes these rows in one transaction.
+    /// Lets a client of the node write these rows in one transaction.
     pub fn write(&mut self, node: NodeId, rows: &[u32]) -> ClientTrx {
         self.errand(
             node,
@@ -164,7 +164,7 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// A client of the node makes a current read of a row.
+    /// Lets a client of the node make a current read of a row.
     pub fn read(&mut self, node: NodeId, row: u32) -> ClientTrx {
         self.errand(
             node,
@@ -176,7 +176,7 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// A client of the node executes DDL on a table.
+    /// Lets a client of the node execute DDL on a table.
     pub fn ddl(&mut self, node: NodeId, table: u32) -> ClientTrx {
         self.errand(
             node,
@@ -187,7 +187,7 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// A client of the node does this.
+    /// Gives an errand to a client of the node.
     ///
     /// # Panics
     /// If the node does not run.
@@ -205,7 +205,7 @@ impl<'a> Stage<'a> {
         trx
     }
 
-    /// Nothing passes from here to there, until healed: what is sent is held back.
+    /// Cuts the direction from these nodes to those, until it is healed: frames are held back.
     pub fn cut(&mut self, from: &[NodeId], to: &[NodeId]) {
         self.world
             .tell(|| format!("ORDER cut {} -> {}", names(from), names(to)));
@@ -216,13 +216,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Nothing passes between them, in both directions.
+    /// Cuts both directions between these nodes.
     pub fn part(&mut self, some: &[NodeId], others: &[NodeId]) {
         self.cut(some, others);
         self.cut(others, some);
     }
 
-    /// What a [`Stage::cut`] has held back arrives, and everything after it.
+    /// Ends a [`Stage::cut`]: the held frames arrive, and all later ones.
     pub fn heal(&mut self, from: &[NodeId], to: &[NodeId]) {
         self.world
             .tell(|| format!("ORDER heal {} -> {}", names(from), names(to)));
@@ -233,13 +233,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// In both directions.
+    /// Heals both directions between these nodes.
     pub fn join(&mut self, some: &[NodeId], others: &[NodeId]) {
         self.heal(some, others);
         self.heal(others, some);
     }
 
-    /// All lose sight of each other, n1 and n2 meet again, and an operator makes n1 primary (`pc.bootstrap`).
+    /// Lets all nodes lose each other; then n1 and n2 meet again, and an operator makes n1 primary (`pc.bootstrap`).
     pub fn force_apart(&mut self, all: &[NodeId]) -> Play {
         self.part(all, all);
         self.until("nobody is primary", |stage| {
@@ -252,28 +252,28 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The connection breaks; what is on its way, or held back, is lost. A new one comes up when
-    /// neither direction is cut.
+    /// Breaks the connection; frames that are under way or held back are lost. A new connection comes up when neither
+    /// direction is cut.
     pub fn reset(&mut self, a: NodeId, b: NodeId) {
         self.world
             .tell(|| format!("ORDER reset n{} - n{}", a + 1, b + 1));
         self.world.break_link(a, b);
     }
 
-    /// The volume of the node's log and promises takes nothing any more.
+    /// Makes the volume of the node's log and promises fail all writes.
     pub fn fail_device(&mut self, node: NodeId) {
         self.world
             .tell(|| format!("ORDER the device of n{} fails", node + 1));
         self.world.fail_device(node);
     }
 
-    /// It is mounted again, and nothing is left of what was not flushed.
+    /// Mounts the volume again; all unflushed data is lost.
     pub fn remount(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER remount n{}", node + 1));
         self.world.remount(node, |_| false);
     }
 
-    /// Flushes of the node's log, and its promises, take so long at least.
+    /// Makes flushes of the node's log and promises hang for at least this time.
     pub fn hang(&mut self, node: NodeId, ms: u64) {
         self.world
             .tell(|| format!("ORDER flushes of n{} hang for {ms} ms", node + 1));
@@ -302,7 +302,7 @@ impl<'a> Stage<'a> {
         self.world.queue.push(now, react);
     }
 
-    /// kill -9, or with `power_loss` the machine's; [`Stage::start`] starts a new process.
+    /// kill -9; with `power_loss` the machine loses power. [`Stage::start`] starts a new process.
     pub fn crash(&mut self, node: NodeId, power_loss: bool) {
         self.world.tell(|| format!("ORDER crash n{}", node + 1));
         self.world.machines[node].back_us = NEVER_US;
@@ -310,13 +310,13 @@ impl<'a> Stage<'a> {
         self.look();
     }
 
-    /// The machine loses power, and with it all that was not flushed; without this, `crash` leaves some of it to chance.
+    /// The machine loses power, and all unflushed data is lost; `crash` alone leaves a random part of it.
     pub fn lose_power(&mut self, node: NodeId) {
         self.world.machines[node].disk.lose_power(|| false);
         self.crash(node, true);
     }
 
-    /// kill -9, and the data directory is lost; another process starts on an empty one.
+    /// kill -9, and the data directory is lost; a new process starts on an empty one.
     pub fn wipe(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER wipe n{}", node + 1));
         self.world.start_empty(node);
@@ -330,8 +330,8 @@ impl<'a> Stage<'a> {
         self.world.leave(node);
     }
 
-    /// Somebody puts copies of a stopped node's log and votes in the place of another stopped one's, whose database may be
-    /// a little older.
+    /// Copies a stopped node's log and votes over those of another stopped node, whose database may be a little
+    /// older.
     pub fn copy(&mut self, from: NodeId, to: NodeId) {
         self.world
             .tell(|| format!("ORDER copy n{} to n{}", from + 1, to + 1));
@@ -343,28 +343,28 @@ impl<'a> Stage<'a> {
         (machine.disk, machine.left) = (disk, left);
     }
 
-    /// An operator removes a stopped node's grastate.dat and bootstraps it.
+    /// Acts as an operator who removes a stopped node's grastate.dat and bootstraps the node.
     pub fn bootstrap_without_state(&mut self, node: NodeId) {
         let machine = &mut self.world.machines[node];
         (machine.saved, machine.bootstrap) = (SavedState::default(), true);
         self.start(node);
     }
 
-    /// A new process starts on the node, if none runs.
+    /// Starts a new process on the node, if none runs.
     pub fn start(&mut self, node: NodeId) {
         self.world.start(node);
         self.look();
     }
 
-    /// `pc.bootstrap` and what else strikes at once: without end of its own, and whatever the world
-    /// thinks of it.
+    /// Carries out a fault with an immediate effect, such as `pc.bootstrap`, whether or not the world would allow it;
+    /// the fault does not end by itself.
     pub fn strike(&mut self, fault: Fault) {
         self.world.tell(|| format!("ORDER {fault}"));
         self.world.strike(&fault);
         self.look();
     }
 
-    /// The node's administrator desyncs it and holds it still, for the time of its plan.
+    /// Lets the node's administrator desync and pause the node, for the time of its plan.
     pub fn hold_still(&mut self, node: NodeId) {
         self.world
             .tell(|| format!("ORDER n{}: hold still", node + 1));
@@ -384,18 +384,18 @@ impl<'a> Stage<'a> {
         self.world.settle(node);
     }
 
-    /// The node's administrator holds it still.
+    /// True while the node's administrator pauses it.
     pub fn is_held_still(&self, node: NodeId) -> bool {
         self.process(node)
             .is_some_and(|process| process.server.is_held_still())
     }
 
-    /// The node's disk and processor take so many times as long.
+    /// Slows down the node's disk and processor by this factor.
     pub fn slow(&mut self, node: NodeId, factor: u64) {
         self.world.machines[node].slow = factor;
     }
 
-    /// All faults are over: everything is healed, everybody runs.
+    /// Ends all faults: everything is healed, all nodes run.
     pub(super) fn clear(&mut self) {
         self.world.watch.keep = false;
         self.world.plan.calm_us = self.world.now_us;

@@ -1,7 +1,7 @@
-//! A current read on a node that does not have the latest commit yet (rule 17).
+//! A current read on a node that lacks the latest commit (rule 17).
 //!
-//! n1's order does not reach n3; X is committed by n1 and n2. A client who has heard of it asks n3,
-//! whose own log ends below X: it must hear from n2 that there is more, and wait for it.
+//! n1's order does not reach n3; n1 and n2 have committed X. A client that has heard of X asks n3, whose own log ends
+//! below X. n3 must hear from n2 that there is more, and wait for it.
 
 use trireme_mutants::Mutant;
 

@@ -1,8 +1,8 @@
-//! A node asks the others to wait, and is paused (rules 15 and 24).
+//! A node asks the others to stop, and is paused (rules 15 and 24).
 //!
-//! n3 applies slowly, its queue grows, it asks for a stop; then its process is paused and withdraws
-//! nothing. The stop lapses: the others go on long before n3 is given up, even if nobody is ever left out
-//! of flow control.
+//! n3 applies slowly, its apply queue grows, and it asks for a stop. Then its process is paused and withdraws
+//! nothing. The stop lapses: the others go on long before n3 is removed, even if no member is ever left out of flow
+//! control.
 
 use trireme_mutants::Mutant;
 
@@ -27,7 +27,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
-    // Who only stumbles stops nobody.
+    // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
     writes.extend((12..18).map(|at| stage.write(N1, &[row(at)])));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;

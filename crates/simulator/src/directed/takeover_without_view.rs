@@ -1,7 +1,7 @@
-//! Leadership changes hands, the membership does not: nobody is shown a view (rules 2, 24).
+//! The leader changes, the membership does not: no server sees a view (rules 2, 24).
 //!
-//! n1 is paused for a moment, and another node takes leadership. A view would take a seqno, drain all
-//! appliers, and make wsrep-lib roll back every streaming transaction.
+//! n1 is paused for a moment, and another node becomes leader. A view would take a seqno, drain all appliers, and
+//! make wsrep-lib roll back every streaming transaction.
 
 use trireme_mutants::Mutant;
 

@@ -1,4 +1,4 @@
-//! Four nodes fall into two halves (rules 1, 3): neither may go on.
+//! Four nodes split into two halves (rules 1, 3): neither half may go on.
 
 use trireme_mutants::Mutant;
 

@@ -1,7 +1,7 @@
 //! Two of three lose power in `os` mode (rule 4).
 //!
-//! n1 and n2 have X, n1 in its database, too; n3 was cut off and has lived on. n3 and n2 wait for n1, whatever they are: a majority, one of
-//! them intact. With n1 they go on, and X is kept.
+//! n1 and n2 have X, n1 also in its database; n3 was cut off and has lived on. n3 and n2 wait for n1, although they
+//! are a majority and one of them is intact. With n1 they go on, and X is kept.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

@@ -1,8 +1,8 @@
-//! A view is proposed while another one is not committed (rule 3).
+//! A view must not be proposed while another one is pending (rule 3).
 //!
-//! n1's word reaches n2 only, but n1 hears everybody: n5 wants to leave, then n4. If n1 could take one
-//! step after the other without waiting, it would end with a view of n1, n2 and n3, of which n1 and n2
-//! are a majority, while n3, n4 and n5 are one of the view that everybody knows.
+//! n1's messages reach only n2, but n1 hears all nodes: n5 wants to leave, then n4. If n1 could take one step after
+//! the other without waiting, it would end with a view of n1, n2 and n3, with n1 and n2 as a majority. But n3, n4 and
+//! n5 are a majority of the view that all nodes know.
 
 use trireme_mutants::Mutant;
 

@@ -1,5 +1,5 @@
-//! The founder is far away; of the two others one is desynced, the other does not want leadership (rules 2, 24):
-//! it stays where it is until one of them may have it.
+//! The founder is far away. Of the two others one is desynced, and the other does not want leadership (rules 2, 24).
+//! Leadership stays with the founder until one of them can have it.
 
 use trireme_group::Wish;
 use trireme_mutants::Mutant;

@@ -1,7 +1,7 @@
-//! The tail of a log is applied before it is committed (rules 1, 6).
+//! The end of a log must not be applied before it is committed (rules 1, 6).
 //!
-//! n1's X reaches n5 and nobody else. The other three elect and go on without it; n5 comes back and must
-//! drop X, which nobody can if it is in a database.
+//! n1's X reaches only n5. The other three elect a leader and go on without X. n5 comes back and must drop X, which
+//! is impossible if X is in its database.
 
 use trireme_mutants::Mutant;
 

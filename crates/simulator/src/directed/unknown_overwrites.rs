@@ -1,8 +1,9 @@
-//! What its origin has given up overwrites a row that others had written before (rule 7).
+//! A write-set that its origin has given up would overwrite a row that other nodes had written before (rule 7).
 //!
-//! n3 has W in its log, and not in its database: its applier is busy. n3's client writes the same row, on what it was before W. The
-//! submission is ordered when n3 has lost the primary component and its client was told that the outcome is unknown. It fails
-//! certification: else what W wrote would be gone, and who reads the row sees a list that never was.
+//! n3 has W in its log but not in its database: its applier is busy. n3's client writes the same row, on the version
+//! before W. The submission is ordered when n3 has lost the primary component and its client has heard that the
+//! outcome is unknown. It fails certification: otherwise W's write would be lost, and a reader of the row would see a
+//! list that never existed.
 
 use trireme_mutants::Mutant;
 

@@ -1,10 +1,10 @@
-//! A candidate hears the promise of a process that has gone on without its override (rule 11).
+//! A candidate hears the promise of a process that has gone on without the candidate's forced view (rule 11).
 //!
-//! `pc.bootstrap` makes n1 and n2 primary; the rest is a majority of the last view, goes on, and has promised a
-//! higher ballot by the time that they meet. n1 proposes the view that admits them, and with a seat in it they
-//! refuse its ballot: it has to be elected under a higher one. n2 is far from it, so that the others' promises are
-//! there first. They know of much more that is committed, at positions of their branch and under its view; if
-//! that counted, neither n1 nor n2 could ever be elected, and nobody else may be.
+//! `pc.bootstrap` makes n1 and n2 primary. The rest is a majority of the last view, goes on, and has promised a
+//! higher term when they meet. n1 proposes the view that admits the rest. As members of that view they refuse n1's
+//! term, so n1 must be elected under a higher one. n2 is far away, so the others' promises come first. They claim
+//! many more committed entries, at positions of their branch and under its view. If these counted, neither n1 nor n2
+//! could ever be elected, and no other node may be.
 
 use trireme_group::Standing;
 use trireme_mutants::Mutant;

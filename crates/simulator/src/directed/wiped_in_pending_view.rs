@@ -1,8 +1,8 @@
-//! A disk is lost for good while a view is proposed in which it counts (rules 3 and 18).
+//! A disk is lost for good while a view with its node as a voter is pending (rules 3 and 18).
 //!
-//! n3 dies. n1 proposes a view of itself and n2, which has not heard of it when its data directory is lost. n3 comes back
-//! with its log, but n1 cannot know that n2 has never acknowledged that view: nothing can be decided without it. Both say
-//! so, and what an operator can do, who then does it.
+//! n3 dies. n1 proposes a view of itself and n2. n2 has not heard of it when its data directory is lost. n3 comes
+//! back with its log, but n1 cannot know that n2 has never acknowledged that view: nothing can be decided without n2.
+//! Both nodes report this, and the operator's options. Then the operator acts.
 
 use trireme_group::{Body, Standing};
 use trireme_mutants::Mutant;

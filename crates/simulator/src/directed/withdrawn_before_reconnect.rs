@@ -1,8 +1,8 @@
-//! What was given up for certain commits after its origin has connected again (rule 7).
+//! A submission that was withdrawn must not commit after its origin has connected again (rule 7).
 //!
-//! As in `withdrawn_entry` n2 gives up X, which n1 has ordered. Before the two meet n2 is told to connect anew
-//! (`SET GLOBAL wsrep_cluster_address`): under its new name it has to tell of X as it would have under the old one. With
-//! an odd seed it does so without its log, as one that may have forgotten what it acknowledged; X it never held.
+//! As in `withdrawn_entry`, n2 withdraws X, which n1 has ordered. Before the two meet, n2 is told to connect anew
+//! (`SET GLOBAL wsrep_cluster_address`). With its new incarnation it must report the withdrawal of X as it would have
+//! with the old one. With an odd seed it connects without its log, as an amnesiac replica; but it never held X.
 
 use trireme_mutants::Mutant;
 

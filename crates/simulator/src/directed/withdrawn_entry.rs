@@ -1,8 +1,8 @@
-//! What its origin has given up for certain commits after all (rule 7).
+//! A submission that its origin has withdrawn must not commit (rule 7).
 //!
-//! n1 has ordered n2's X, but n2 hears nothing of it, gives up the primary component, and tells its
-//! client that X has failed: nothing can commit without n2, and n2 will not acknowledge it. When the
-//! two meet again, X is in n1's log, which leads; n2's promise says that X is withdrawn.
+//! n1 has ordered n2's X, but n2 hears nothing of it. n2 gives up the primary component, and tells its client that X
+//! has failed: nothing can commit without n2, and n2 will not acknowledge X. When the two meet again, X is in n1's
+//! log, and n1 leads; n2's promise says that X is withdrawn.
 
 use trireme_mutants::Mutant;
 

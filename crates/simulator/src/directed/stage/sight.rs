@@ -1,4 +1,4 @@
-//! What a schedule sees on its stage.
+//! The observations of a directed schedule on its stage.
 
 use trireme_group::{Body, Entry, Group, Position, Standing};
 use trireme_replicator::{Code, LocalState};
@@ -13,60 +13,60 @@ impl Stage<'_> {
         self.world.machines[node].process.as_deref()
     }
 
-    /// Its clients are asked to wait for a slower member.
+    /// True if the node's clients must wait for a slower member.
     pub fn clients_wait(&self, node: NodeId) -> bool {
         let process = self.process(node);
         process.is_some_and(|process| process.engine.status().flow_control_active)
     }
 
-    /// Its group core.
+    /// The group of a node.
     pub fn group(&self, node: NodeId) -> Option<&Group> {
         Some(&self.process(node)?.engine.link()?.group)
     }
 
-    /// The node believes that it holds leadership.
+    /// True if the node believes that it is leader.
     pub fn is_leading(&self, node: NodeId) -> bool {
         self.group(node).is_some_and(Group::is_leader)
     }
 
-    /// Number of the ballot that the node has promised.
+    /// The number of the term that the node has promised.
     pub fn ballot(&self, node: NodeId) -> u64 {
         self.group(node).map_or(0, |group| group.ballot().number)
     }
 
-    /// The node has promised a ballot of the other, leading or not.
+    /// True if the node has promised a term of the other node, whether that one leads or not.
     pub fn has_promised(&self, node: NodeId, other: NodeId) -> bool {
         let ballot = self.group(node).map(Group::ballot);
         ballot.is_some_and(|ballot| ballot.replica == self.world.machines[other].replica)
     }
 
-    /// Where the node's log ends, and up to where it is committed.
+    /// The end of the node's log.
     pub fn end(&self, node: NodeId) -> Position {
         self.group(node).map_or(0, Group::end)
     }
 
-    /// See [`Stage::end`].
+    /// The node's commit point.
     pub fn commit(&self, node: NodeId) -> Position {
         self.group(node).map_or(0, Group::commit)
     }
 
-    /// The node's standing.
+    /// The node's component state.
     pub fn standing(&self, node: NodeId) -> Standing {
         self.group(node).map_or(Standing::Outside, Group::standing)
     }
 
-    /// Number of the node's committed view.
+    /// The number of the node's committed view.
     pub fn view(&self, node: NodeId) -> u64 {
         self.group(node)
             .map_or(0, |group| group.configuration().number)
     }
 
-    /// So many views have passed commit order on the node.
+    /// Number of views that have passed commit order on the node.
     pub fn views_shown(&self, node: NodeId) -> u64 {
         self.nodes[node].views
     }
 
-    /// The node, as this process, is in its committed view, and has a vote there.
+    /// True if the node's present process is in its committed view, with a vote.
     pub fn has_vote(&self, node: NodeId) -> bool {
         let seat = self.process(node).and_then(|process| {
             let group = &process.engine.link()?.group;
@@ -75,36 +75,36 @@ impl Stage<'_> {
         seat.is_some_and(|member| member.weight > 0)
     }
 
-    /// What wsrep_local_state_comment says.
+    /// The node's state, as in wsrep_local_state_comment.
     pub fn state(&self, node: NodeId) -> Option<LocalState> {
         let process = self.process(node)?;
         let link = process.engine.link()?;
         Some(process.engine.replicator.status(&link.storage).local_state)
     }
 
-    /// It is synced, and has a vote.
+    /// True if the node is synced and has a vote.
     pub fn serves(&self, node: NodeId) -> bool {
         self.state(node) == Some(LocalState::Synced) && self.has_vote(node)
     }
 
-    /// All of these do.
+    /// True if all these nodes are synced and have a vote.
     pub fn serve(&self, nodes: &[NodeId]) -> bool {
         nodes.iter().all(|node| self.serves(*node))
     }
 
-    /// Position of the first entry in the node's log for which this holds.
+    /// The position of the first entry in the node's log for which this holds.
     pub fn find(&self, node: NodeId, holds: impl Fn(&Entry) -> bool) -> Option<Position> {
         let found = self.nodes[node].log.values().find(|entry| holds(entry));
         found.map(|entry| entry.position)
     }
 
-    /// So many entries of the node's log are like this.
+    /// Number of entries in the node's log for which this holds.
     pub fn count(&self, node: NodeId, is_like: impl Fn(&Entry) -> bool) -> usize {
         let entries = self.nodes[node].log.values();
         entries.filter(|entry| is_like(entry)).count()
     }
 
-    /// Position of a transaction that was asked for in the node's log.
+    /// The position of a requested transaction in the node's log.
     pub fn holds(&self, node: NodeId, trx: ClientTrx) -> Option<Position> {
         let from_end = 8 + 16 * self.rows.get(&trx)?;
         self.find(node, |entry| match &entry.body {
@@ -116,23 +116,23 @@ impl Stage<'_> {
         })
     }
 
-    /// The node knows it to be committed.
+    /// True if the node knows the transaction as committed.
     pub fn has_committed(&self, node: NodeId, trx: ClientTrx) -> bool {
         self.holds(node, trx)
             .is_some_and(|at| at <= self.commit(node))
     }
 
-    /// It is in the node's database.
+    /// True if the transaction is in the node's database.
     pub fn has_applied(&self, node: NodeId, trx: ClientTrx) -> bool {
         self.nodes[node].applied.contains(&trx)
     }
 
-    /// What its client was told.
+    /// The answer that the transaction's client got.
     pub fn told(&self, trx: ClientTrx) -> Option<Code> {
         self.ended.get(&trx).copied()
     }
 
-    /// Its client was told that it has committed.
+    /// True if the transaction's client was told that it has committed.
     pub fn acknowledged(&self, trx: ClientTrx) -> bool {
         self.told(trx) == Some(Code::Ok)
     }
