@@ -1,4 +1,5 @@
-//! The agent: it answers HTTP requests from readings of the server. Requests at about the same time share one reading.
+//! The agent: it answers HTTP requests from readings of the server. Requests at about the same time share one reading,
+//! so the server is read at most four times a second. If the server is silent, the node's state file is read instead.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! The SQL that makes the agent's user.
+//! Makes the SQL that creates the agent's user.
 
 /// The connections that the user may have at once: the agent's two, and two that are being closed.
 const MAX_CONNECTIONS: u32 = 4;

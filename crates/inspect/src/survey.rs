@@ -1,4 +1,5 @@
-//! Asks one node, learns the other members' addresses from it, and asks all of them at once.
+//! Asks one node through SQL, learns the other members' addresses from it, and asks all of them at once. The answers,
+//! or the reasons for none, go to the reports. Only the first node must answer.
 
 use std::thread;
 use std::time::Duration;

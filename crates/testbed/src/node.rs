@@ -1,4 +1,6 @@
-//! One node: a server process with its own directory and ports. The cluster starts, stops, kills and asks it.
+//! One node: a server process with its own directory and ports. The cluster starts, stops, kills and asks it. The
+//! process id is stored in the cluster file, so that a later invocation finds the server again; the server's command
+//! line proves that it is ours.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! A server of the cluster, read and set through SQL.
+//! A server of the cluster: its state is read, and its provider options are set, through SQL.
 
 use std::time::Duration;
 

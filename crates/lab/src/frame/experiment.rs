@@ -1,4 +1,5 @@
-//! The interface between the frame and an experiment: its cells, setup, measurement, report and claims.
+//! The interface between the frame and an experiment. The experiment gives cells, setups and measurements, and
+//! evaluates the records into charts, tables and claims. The frame runs the cells and stores the records.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! The ground of an experiment: the systems on which its cells are measured.
+//! The ground of an experiment: it finds, starts and ends the systems on which cells are measured. The frame calls it;
+//! database servers are the usual ground. A running system is shared only by consecutive cells with the same setup.
 
 use std::path::Path;
 

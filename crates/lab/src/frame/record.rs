@@ -1,4 +1,5 @@
-//! The data of a run: cells, and the record of each measured cell.
+//! The data of a run: cells, and the record of each measured cell. Only complete records count in charts, tables and
+//! verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,6 @@
-//! Runs an experiment's cells one by one, and reports on the measured ones, however the run ends.
+//! Runs an experiment's cells one by one. An experiment and the records of an earlier run come in. Each record is on
+//! disk as soon as its cell is measured, and the report is written however the run ends. Only one run at a time is
+//! active on a machine; a failed cell is tried again only by a later run.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The usual ground: database servers of the testbed's systems.
+//! The usual ground: database servers of the testbed's systems, with limited processor time if the user wants that.
 
 use std::path::{Path, PathBuf};
 

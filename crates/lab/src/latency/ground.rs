@@ -1,4 +1,4 @@
-//! The ground of the experiment: each trial has a cluster of its own, on loopback or in a network of its own.
+//! The ground of the experiment: each trial has a fresh cluster, on loopback or in a private network.
 
 use std::fs;
 use std::path::{Path, PathBuf};

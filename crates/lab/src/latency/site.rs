@@ -1,4 +1,5 @@
-//! The site of one trial: a fresh cluster, on loopback or in a private network.
+//! The site of one trial: a fresh cluster, on loopback or in a private network. Dropping it kills the servers before
+//! the network goes.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A group of hosts that have loaded one library and form a cluster.
+//! A group of hosts that have loaded one library and form a cluster. It starts them, runs loads on all at the same
+//! time, and compares their committed write-sets.
 
 use std::fs;
 use std::path::Path;

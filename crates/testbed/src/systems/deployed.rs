@@ -1,4 +1,5 @@
-//! A system on this machine: started from settings, and asked, limited, verified and ended by experiments.
+//! A running system on this machine. Settings come in; experiments get its nodes, limit their processor time, verify
+//! their rows and end it. Dropping it kills the servers.
 
 use std::fs;
 use std::time::Duration;
