@@ -21,7 +21,7 @@ pub struct Check {
 macro_rules! mutants {
     (
         $($list:ident { $($file:ident: $name:ident,)* })*
-        ; // What follows is outside of the simulator.
+        ; // Outside of the simulator.
         $($outer:ident {
             $($outer_file:ident: $outer_name:ident in $package:literal $target:literal $test:literal,)*
         })*
@@ -211,7 +211,7 @@ mutants! {
         inconsistency_forgotten: InconsistencyForgotten,
         rollback_left_to_server: RollbackLeftToServer,
     }
-    ; // What follows is outside of the simulator: with the check that finds it.
+    ; // Outside of the simulator: each with the check that finds it.
     transport {
         allowlist_ignored: AllowlistIgnored in "trireme-transport" "strangers" "the_allowlist_decides_and_both_sides_say_so",
         silent_callers_kept: SilentCallersKept in "trireme-transport" "strangers" "silent_callers_are_bounded",
@@ -255,13 +255,13 @@ thread_local! {
     static PLANTED: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
 }
 
-/// Plants a mistake in everything that this thread runs, or none.
+/// Plants a mistake on this thread; None: no mistake.
 #[cfg(feature = "planted")]
 pub fn set(mutant: Option<Mutant>) {
     PLANTED.set(mutant);
 }
 
-/// The mistake in everything that this process runs: the one that `TRIREME_MUTANT` names.
+/// The mistake that `TRIREME_MUTANT` names, planted in the whole process.
 #[cfg(feature = "planted")]
 static OF_PROCESS: std::sync::LazyLock<Option<Mutant>> = std::sync::LazyLock::new(|| {
     let name = std::env::var("TRIREME_MUTANT").ok()?;
@@ -271,14 +271,14 @@ static OF_PROCESS: std::sync::LazyLock<Option<Mutant>> = std::sync::LazyLock::ne
     Some(found.expect("TRIREME_MUTANT names a mutant"))
 });
 
-/// True if this mistake is to be made.
+/// True if this mistake is planted.
 #[cfg(feature = "planted")]
 #[inline]
 pub fn planted(mutant: Mutant) -> bool {
     PLANTED.get() == Some(mutant) || *OF_PROCESS == Some(mutant)
 }
 
-/// True if this mistake is to be made: never.
+/// True if this mistake is planted: never, without the feature.
 #[cfg(not(feature = "planted"))]
 #[inline]
 pub const fn planted(_: Mutant) -> bool {

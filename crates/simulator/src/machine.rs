@@ -117,7 +117,7 @@ pub enum Input {
     Flushed(Job<FlushJob>),
     /// The reactor does the flush that it has put off.
     OwnFlush,
-    /// The stager has finished a piece of a large payload.
+    /// The stager has finished a piece of a bulk payload.
     Staged(Job<StageJob>),
 }
 
@@ -202,7 +202,7 @@ pub struct Progress {
     pub own_flush: Option<FlushJob>,
     /// The last to hold the node was the reactor, not a thread of the server.
     pub in_reactor: bool,
-    /// Pieces of large payloads that it has begun to write.
+    /// Pieces of bulk payloads that it has begun to write.
     pub stages: Vec<StageJob>,
     /// Its cluster UUID, once it is known.
     pub history: Uuid,

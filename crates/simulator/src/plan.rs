@@ -95,7 +95,7 @@ pub struct Plan {
     pub liar: Option<Liar>,
 }
 
-/// A member that changes what it sends.
+/// A member that changes its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Liar {
     /// The node.

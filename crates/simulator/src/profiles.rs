@@ -418,7 +418,7 @@ pub fn all() -> impl Iterator<Item = &'static Profile> {
     ALL.iter().chain([LIARS])
 }
 
-/// The profile whose turn it is, if all take turns.
+/// The profile that this seed takes, if all take turns.
 pub fn by_turn(seed: u64) -> &'static Profile {
     &ALL[(seed % ALL.len() as u64) as usize]
 }

@@ -54,7 +54,7 @@ impl Scale {
                 open_files: random.pick(&[1, 4, shipped.log.open_files]),
             },
             replicator: replicator::Thresholds {
-                // The simulated databases flush what they write within a second.
+                // The simulated databases flush their commits within a second.
                 unflushed_ms: random.pick(&[1_500, 3_000, shipped.replicator.unflushed_ms]),
                 report_write_sets: random.pick(&[5, 30, shipped.replicator.report_write_sets]),
                 report_ms: random.pick(&[300, shipped.replicator.report_ms]),

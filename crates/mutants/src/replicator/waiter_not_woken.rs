@@ -1,6 +1,6 @@
 //! A victim that waits for commit order is marked, but not woken (lost wake-up).
 //!
-//! As above, a few steps later in the commit.
+//! As in [`super::abort_not_remembered`], a few steps later in the commit.
 
 pub(crate) const MISTAKE: &str =
     "a victim that waits for commit order is marked, but not woken (lost wake-up)";

@@ -289,7 +289,7 @@ mod tests {
     fn what_is_kept_leaves_out_nothing_that_was_delivered() {
         let mut story = Story::logs();
         story.keeps(0, 5, 4).violates(NAME);
-        // A void is delivered to nobody.
+        // The group delivers no voided submission.
         let mut story = Story::logs();
         let id = SubmissionId {
             incarnation: incarnation(0),

@@ -91,7 +91,7 @@ mod tests {
         story.ordered(0, 5, 102, &[1]).is_clean();
     }
 
-    /// Found as 37433: at a node that has diverged meanwhile, where nobody tells what is read.
+    /// Found as seed 37433: on a node that has diverged meanwhile, and so does not report its reads.
     #[test]
     fn what_was_read_before_the_servers_own_retry_does_not_count() {
         let mut story = Story::databases();

@@ -127,7 +127,7 @@ mod tests {
             story.see(node, Seen::Started { database });
         }
         story.founds(1, 4);
-        // n3 commits the founder's view before it, and what lies below as it was.
+        // n3 commits the founder's view before the founder does; the entries below it are the old ones.
         story.ordered(2, 4, 101, &[1]).ordered_view(2, 5, 13);
         story.ordered_view(1, 5, 13).write(1, 6, 103, &[1]);
         story.ordered(2, 6, 103, &[1]).is_clean();

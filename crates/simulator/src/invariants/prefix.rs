@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn clean_logs_pass() {
         let mut story = Story::logs();
-        // A ballot start and a void are delivered to nobody, nor what an outsider says.
+        // The group delivers no term start, no voided submission, and no submission of an outsider.
         for node in [1, 2] {
             story.append(node, entry(6, ballot(2), Body::BallotStart));
             let id = SubmissionId {

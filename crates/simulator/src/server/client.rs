@@ -127,7 +127,7 @@ impl Client {
         self.stage != Stage::Away
     }
 
-    /// True if the provider has an open write-set of it that is not certified yet.
+    /// True if the provider has an open write-set of the client that is not certified yet.
     pub fn is_executing(&self) -> bool {
         use Stage::{CallingCertify, FragmentCalling};
         let is_calling = matches!(self.stage, CallingCertify | FragmentCalling);
