@@ -1,4 +1,7 @@
-//! The state machine: one call per seqno, in order.
+//! The certification state machine: one call per seqno, in order.
+//!
+//! In: ordered write-sets, views, applied watermarks. Out: the verdict on each write-set, and the seqno after which it
+//! may be applied. Everything is a function of the order, so that all nodes have equal indexes at equal positions.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -14,21 +17,21 @@ use crate::{KeySet, KeyType, Seqno};
 pub struct Request<'a> {
     /// Its place in the order.
     pub seqno: Seqno,
-    /// All up to this were visible at the origin when the transaction was sent, holding all its locks. Too high a value
-    /// loses conflicts, too low a value only fails more often.
+    /// All seqnos up to this one were visible at the origin when it sent the transaction, which held all its locks. Too
+    /// high a value loses conflicts; too low a value only makes failures more frequent.
     pub last_seen: Seqno,
     /// Incarnation uuid of the origin.
     pub origin: [u8; 16],
     /// The origin's epoch (protocol rule 9d): write-sets of one origin are exempt from conflicts with each other only
     /// within one epoch.
     pub epoch: u64,
-    /// Total-order isolation: never conflicts with what came before it, and nothing else is applied beside it. Its keys
-    /// come as [`crate::KeyType::Exclusive`].
+    /// True for total-order isolation: it never conflicts with an earlier write-set, and nothing else is applied beside
+    /// it. Its keys come as [`crate::KeyType::Exclusive`].
     pub isolation: bool,
-    /// Must not be applied in parallel with anything before or after it; nor, if it fails, what takes its place (the
-    /// rollback of a streaming transaction, for example).
+    /// True if it must not be applied in parallel with anything before or after it. If it fails, the same holds for its
+    /// replacement (the rollback of a streaming transaction, for example).
     pub pa_unsafe: bool,
-    /// Rollback fragment of a streaming transaction: bypasses certification; its keys are ignored.
+    /// True for the rollback fragment of a streaming transaction: it bypasses certification, and its keys are ignored.
     pub rollback: bool,
     /// Its keys.
     pub keys: KeySet<'a>,
@@ -43,7 +46,7 @@ impl Request<'_> {
     }
 }
 
-/// Whether a write-set may commit. The same on every node.
+/// The verdict on a write-set, the same on every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It commits everywhere.
@@ -53,44 +56,47 @@ pub enum Verdict {
         /// The last such write-set.
         with: Seqno,
     },
-    /// It fails: its `last_seen` is below the floor, so the index cannot tell any more.
+    /// It fails: its `last_seen` is below the floor, so the index may have forgotten a conflict.
     TooOld,
     /// It fails: `seqno - last_seen` exceeds the maximal length (option `cert.max_length`).
     TooWide,
 }
 
-/// What certification says of a write-set.
+/// The result of certification for a write-set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether it commits.
+    /// Whether the write-set commits.
     pub verdict: Verdict,
-    /// It is to be applied only after all up to this seqno; always below its own. Also given for a write-set that failed,
-    /// whose place in the order is taken by a dummy. A local transaction does not wait for it: its locks order it.
+    /// The write-set is applied only after all seqnos up to this one, which is below its own. A failed write-set has
+    /// one, too: a dummy takes its place in the order. A local transaction does not wait, because its locks order it.
     pub depends_on: Seqno,
 }
 
 /// The certification index and its position in the order.
 ///
-/// Call exactly one of [`certify`](Self::certify), [`view`](Self::view) and [`skip`](Self::skip) per seqno, in order, and
-/// [`cut`](Self::cut) at the place where the cut was ordered: then all nodes have equal indexes at equal positions.
+/// Call exactly one of [`certify`](Self::certify), [`view`](Self::view) and [`skip`](Self::skip) per seqno, in order.
+/// Call [`cut`](Self::cut) at the place where the applied watermark was ordered. Then all nodes have equal indexes at
+/// equal positions.
 #[derive(Clone)]
 pub struct Certification {
     pub(crate) position: Seqno,
     pub(crate) max_length: Seqno,
-    /// Nothing is known of write-sets up to here: the last ordered cut, `position - max_length`, or the last reset.
+    /// The index does not know write-sets up to this seqno: the greatest of the last ordered watermark,
+    /// `position - max_length`, and the last reset.
     pub(crate) floor: Seqno,
-    /// The last seqno that nothing may overtake: a view, PA-unsafe write-set or isolated action. Not below the floor.
+    /// The last seqno that no later one may overtake: a view, PA-unsafe write-set or isolated action. Not below the
+    /// floor.
     pub(crate) barrier: Seqno,
     /// The records above the floor, and those at or below it that are still to be purged.
     pub(crate) window: Window,
     index: Index,
-    /// How many keys of the oldest record have been purged.
+    /// Number of keys of the oldest record that are purged already.
     purged_keys: usize,
 }
 
 impl Certification {
-    /// An empty index that has accounted for all up to `position`. `max_length` (seqnos) must be equal on all nodes; see
-    /// [`crate::DEFAULT_MAX_LENGTH`].
+    /// Makes an empty index that has accounted for all seqnos up to `position`. `max_length` (seqnos) must be equal on
+    /// all nodes; see [`crate::DEFAULT_MAX_LENGTH`].
     ///
     /// # Panics
     /// If `max_length` is below 1.
@@ -113,7 +119,8 @@ impl Certification {
     /// Certifies the next write-set, and enters its keys if it passes.
     ///
     /// # Panics
-    /// If `request.seqno` is not `position() + 1`: going on would make this node's verdicts differ from the others'.
+    /// If `request.seqno` is not `position() + 1`: otherwise this node's verdicts would differ from those of the
+    /// others.
     pub fn certify(&mut self, request: &Request<'_>) -> Outcome {
         self.advance(request.seqno);
         let outcome = if request.rollback {
@@ -143,7 +150,7 @@ impl Certification {
         outcome
     }
 
-    /// A view took `seqno`. Nothing after it is applied before it.
+    /// Accounts for a view at `seqno`. No later seqno is applied before it.
     ///
     /// # Panics
     /// If `seqno` is not `position() + 1`.
@@ -154,7 +161,7 @@ impl Certification {
         }
     }
 
-    /// Something without keys took `seqno`.
+    /// Accounts for an entry without keys at `seqno`.
     ///
     /// # Panics
     /// If `seqno` is not `position() + 1`.
@@ -164,19 +171,20 @@ impl Certification {
         self.purge(0);
     }
 
-    /// A commit cut was ordered here: no write-set that is ordered from now on is expected to come from an origin that had
-    /// seen less than `cut`. Such a one fails. A cut above the position counts as the position, one below the floor not.
+    /// An applied watermark was ordered here: no later write-set should come from an origin that had seen less than
+    /// `cut`. If one does, it fails. A watermark above the position counts as the position; one below the floor has no
+    /// effect.
     pub fn cut(&mut self, cut: Seqno) {
         self.raise_floor(cut.min(self.position));
         self.purge(0);
     }
 
-    /// Starts afresh with an empty index at `seqno`: after a state transfer, or a change of history.
+    /// Starts again with an empty index at `seqno`: after a state transfer, or a change of history.
     pub fn reset(&mut self, seqno: Seqno) {
         *self = Certification::new(seqno, self.max_length);
     }
 
-    /// What a write-set's origin must at least have seen; a function of the order only.
+    /// The least seqno that a write-set's origin must have seen; a function of the order only.
     pub fn floor(&self) -> Seqno {
         self.floor
     }
@@ -186,21 +194,21 @@ impl Certification {
         self.position
     }
 
-    /// Who sent the write-set of `seqno`, as [`Request::origin`] said. None for anything else, for one
-    /// that failed, and for all at or below the floor.
+    /// The origin of the write-set at `seqno`, from [`Request::origin`]. None for other entries, for a failed
+    /// write-set, and at or below the floor.
     pub fn origin(&self, seqno: Seqno) -> Option<[u8; 16]> {
         let record = self.window.get(seqno).filter(|_| seqno > self.floor)?;
         record.writer()
     }
 
-    /// The keys of the write-set of `seqno`, ascending; none for anything that entered no keys, nor below what is kept.
+    /// The keys of the write-set at `seqno`, ascending. Empty if the entry has put no keys into the index, or is too
+    /// old to be kept.
     pub fn keys_of(&self, seqno: Seqno) -> impl Iterator<Item = (u64, KeyType)> + '_ {
         let record = self.window.get(seqno).into_iter();
         record.flat_map(|record| record.keys().iter())
     }
 
-    /// Hashes the part of the state that is small: the numbers, and what was entered at the position. For checking
-    /// invariants.
+    /// Hashes the small part of the state, for checks of invariants: the numbers, and the record at the position.
     pub fn hash_head(&self, hasher: &mut impl Hasher) {
         let numbers = [self.max_length, self.position, self.floor, self.barrier];
         let last = Some(self.position).filter(|at| *at > self.floor);
@@ -208,7 +216,7 @@ impl Certification {
         (numbers, record).hash(hasher);
     }
 
-    /// Number of keys in memory. Keys that have fallen below the floor are purged a few per call and count until then.
+    /// Number of keys in memory. Each call purges a few keys below the floor; a key counts until then.
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -218,7 +226,7 @@ impl Certification {
         self.len() == 0
     }
 
-    /// Takes the next seqno.
+    /// Advances to the next seqno.
     fn advance(&mut self, seqno: Seqno) {
         assert!(
             self.position.checked_add(1) == Some(seqno),
@@ -236,7 +244,7 @@ impl Certification {
 
     /// The verdict on a write-set or isolated action at the position, which is not in the window yet.
     fn test(&self, request: &Request<'_>) -> Outcome {
-        // The floor and the barrier stand for all that the index has forgotten or never held.
+        // The floor and the barrier stand for all entries that the index has forgotten or never held.
         let mut findings = Findings {
             conflict: None,
             depends_on: self.barrier,
@@ -269,7 +277,7 @@ impl Certification {
         }
     }
 
-    /// Enters what was decided for the position.
+    /// Enters the record for the position.
     pub(crate) fn enter(&mut self, record: Record) {
         self.index.make_room(record.keys().len());
         for key in record.keys().iter() {
@@ -279,8 +287,9 @@ impl Certification {
         self.window.push(record);
     }
 
-    /// Forgets some of what is at or below the floor. It changes no result, so the work is spread: at least twice as many
-    /// keys as the call brought (`extra_keys`), so that the backlog shrinks, but never a whole cut's worth in one call.
+    /// Purges some keys at or below the floor. This changes no result, so the work is spread over calls. Each call
+    /// purges at least twice as many keys as it brought (`extra_keys`), so that the backlog shrinks, but never all keys
+    /// below a new watermark at once.
     fn purge(&mut self, extra_keys: usize) {
         const KEYS_PER_CALL: usize = 32;
         let mut budget = KEYS_PER_CALL + extra_keys;
@@ -303,7 +312,7 @@ impl Certification {
             if self.purged_keys == keys.len() {
                 self.window.pop_front();
                 self.purged_keys = 0;
-                // Records without keys cost something too.
+                // A record without keys costs time, too.
                 budget = budget.saturating_sub(1);
             }
         }

@@ -1,13 +1,14 @@
-//! The hasher of maps whose keys are key hashes already.
+//! The hasher for maps whose keys are already key hashes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from key hash to `V`. Never let its iteration order reach a result.
+/// A map from key hash to `V`. Its iteration order must never reach a result.
 pub(crate) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 
-/// One folded multiply. Key hashes from an honest peer are uniform and need no hashing; the multiply spreads those of a
-/// peer that picks them with equal low or high bits, so that a simple pattern cannot degrade the index.
+/// Hashes by one folded multiply. Key hashes from an honest peer are uniform and need no hashing. A dishonest peer may
+/// pick hashes with equal low or high bits: the multiply spreads them, so that a simple pattern cannot degrade the
+/// index.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -15,13 +16,14 @@ impl Hasher for KeyHasher {
     fn write_u64(&mut self, key: u64) {
         // Odd, with bits in no pattern (2^64 / golden ratio).
         const MULTIPLIER: u128 = 0x9E37_79B9_7F4A_7C15;
-        // The high half keeps what the low half loses. A zero high half (small keys) leaves the low half, still spread.
+        // The high half keeps the bits that the low half loses. A zero high half (small keys) leaves the low half,
+        // which is still spread.
         let product = u128::from(key) * MULTIPLIER;
         self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // Only u64 keys are used in this crate; this keeps the trait's promise for any other.
+        // This crate uses only u64 keys; this function keeps the trait's promise for other keys.
         for &byte in bytes {
             self.write_u64(self.0.rotate_left(8) ^ u64::from(byte));
         }

@@ -1,21 +1,21 @@
-//! From a key to the write-sets that last used it.
+//! The index: from a key to the last write-sets that used it.
 
 use crate::hasher::KeyMap;
 use crate::key::Relation;
 use crate::window::{Source, Window};
 use crate::{KeyType, Seqno};
 
-/// Before every seqno.
+/// A seqno before every other.
 const NEVER: Seqno = Seqno::MIN;
 
-/// Who last used a key with one type. Older users do not matter: a seqno answers "after what had been seen?" for all
-/// before it. But a source is exempt from conflicts with itself, and its own use must not hide another's, so the last use
-/// by anybody else is kept beside it.
+/// The last write-sets that used a key with one type. Earlier ones do not matter: if the last one is at or below
+/// `last_seen`, so are all before it. But a source is exempt from conflicts with itself, and its own use must not hide
+/// that of another source. So the last use by any other source is kept, too.
 #[derive(Clone, Copy, Debug)]
 struct Uses {
     /// The last write-set.
     last: Seqno,
-    /// The last write-set that may conflict with the source of `last`; only looked at on that source's behalf.
+    /// The last write-set that may conflict with the source of `last`; it matters only for that source.
     last_by_others: Seqno,
 }
 
@@ -27,18 +27,18 @@ const UNUSED: Entry = [Uses {
     last_by_others: NEVER,
 }; 4];
 
-/// What the index has to say on the keys of a write-set.
+/// The index's findings on the keys of a write-set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Findings {
-    /// The last write-set that it conflicts with, if above what its origin had seen.
+    /// The last conflicting write-set, if its origin had not seen that.
     pub conflict: Option<Seqno>,
-    /// The last write-set that it must be applied after, conflicts or not.
+    /// The last write-set before which it must not be applied, conflicting or not.
     pub depends_on: Seqno,
 }
 
-/// All keys of the write-sets in the window. Entries of write-sets at or below the floor may linger: they change no result,
-/// since neither a conflict (`last_seen` is not below the floor) nor a dependency (`depends_on` is not either) can come
-/// from them.
+/// All keys of the write-sets in the window. Entries of write-sets at or below the floor may remain. They change no
+/// result: `last_seen` and `depends_on` are not below the floor, so neither a conflict nor a dependency can come from
+/// such an entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     entries: KeyMap<Entry>,
@@ -50,12 +50,12 @@ impl Index {
         self.entries.len()
     }
 
-    /// So many keys are about to be entered: the index grows at most once.
+    /// Makes room for this many new keys, so that the index grows at most once.
     pub fn make_room(&mut self, keys: usize) {
         self.entries.reserve(keys);
     }
 
-    /// Adds to `findings` what the index says on one key of a write-set from `source` that had seen `last_seen`.
+    /// Adds to `findings` those for one key of a write-set from `source` that had seen `last_seen`.
     pub fn test(
         &self,
         key: (u64, KeyType),
@@ -90,8 +90,8 @@ impl Index {
         }
     }
 
-    /// Enters one key of the write-set `seqno` of `source`. The window has the records of all seqnos above the floor
-    /// and below `seqno`.
+    /// Enters one key of the write-set `seqno` of `source`. The window must have the records of all seqnos above the
+    /// floor and below `seqno`.
     pub fn insert(&mut self, key: (u64, KeyType), seqno: Seqno, source: Source, window: &Window) {
         let (hash, ty) = key;
         let uses = &mut self.entries.entry(hash).or_insert(UNUSED)[ty as usize];
@@ -114,9 +114,9 @@ impl Index {
         }
     }
 
-    /// Gives memory back after a transaction with very many keys has left the index.
+    /// Frees memory after a transaction with very many keys has left the index.
     pub fn shrink(&mut self) {
-        // Rebuilding costs as much as the removals that led here, so no more than a constant per key.
+        // The rebuild costs as much as the removals before it, so at most a constant per key.
         const KEPT_KEYS: usize = 64 * 1024;
         let wanted = KEPT_KEYS.max(2 * self.entries.len());
         if self.entries.capacity() > 4 * wanted {

@@ -1,24 +1,24 @@
-//! What a key is: its type, its identity, and how two keys of the same identity relate.
+//! Keys: their types, their identity, and the relation between two uses of one key.
 
 use trireme_mutants::{Mutant, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How a transaction uses what a key names, ordered by strength (values of wsrep API v26 `wsrep_key_type`).
+/// A transaction's use of the object that a key names, ordered by strength (values of wsrep API v26 `wsrep_key_type`).
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyType {
-    /// Reads it, or a weaker use of a whole table (sequences, commit of a streaming transaction).
+    /// Reads the object, or uses a whole table in a weaker way (sequences, commit of a streaming transaction).
     Shared = 0,
-    /// Needs it to exist: the parent row of a foreign key; and every branch key (see [`crate::KeySetBuilder`]).
+    /// Needs the object to exist: the parent row of a foreign key; and every branch key (see [`crate::KeySetBuilder`]).
     Reference = 1,
-    /// Changes it, but not its identity.
+    /// Changes the object, but not its identity.
     Update = 2,
-    /// Creates or deletes it, or isolates all of it (total-order isolation).
+    /// Creates or deletes the object, or isolates it as a whole (total-order isolation).
     Exclusive = 3,
 }
 
 impl KeyType {
-    /// All types, by their number.
+    /// All types, in the order of their numbers.
     pub const ALL: [KeyType; 4] = [
         KeyType::Shared,
         KeyType::Reference,
@@ -26,11 +26,11 @@ impl KeyType {
         KeyType::Exclusive,
     ];
 
-    /// The type of branch keys: Galera 4.21 and later (server-contract.md#append_key). Makes an exclusive key on a
-    /// table, a schema or the server conflict with the rows below it.
+    /// The type of branch keys, as in Galera 4.21 and later (server-contract.md#append_key). With it, an exclusive key
+    /// on a table, a schema or the server conflicts with the rows below.
     pub(crate) const BRANCH: KeyType = KeyType::Reference;
 
-    /// True if a write-set that uses a key in this way fails for one that used it as `earlier`, and that it had not seen.
+    /// True if a write-set with this use of a key fails because of an unseen write-set that used the key as `earlier`.
     pub fn fails_for(self, earlier: KeyType) -> bool {
         Relation::of(earlier, self) == Relation::Conflicts
     }
@@ -41,14 +41,14 @@ impl KeyType {
     }
 }
 
-/// What an earlier write-set's use of a key means for a later write-set that uses the same key.
+/// The relation of an earlier use of a key to a later write-set that uses the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// Nothing: they may be applied in any order.
+    /// None: both may be applied in any order.
     Free,
     /// The later one must be applied after the earlier one.
     Depends,
-    /// As `Depends`; and the later one fails if its origin had not seen the earlier one.
+    /// As `Depends`; also, the later one fails if its origin had not seen the earlier one.
     Conflicts,
 }
 
@@ -72,10 +72,11 @@ impl Relation {
     }
 }
 
-/// Identity of the key that `parts` names: `[]` the server, `[db]`, `[db, table]`, `[db, table, row]`.
+/// Returns the identity of the key that `parts` names: `[]` is the server; then `[db]`, `[db, table]`,
+/// `[db, table, row]`.
 ///
-/// XXH3-64 (seed 0) over each part's length (u64, little-endian) followed by its bytes. The lengths keep `["ab", "c"]` and
-/// `["a", "bc"]` apart. Part of the wire format: never change it within a key-set version. Two keys with the same hash
+/// XXH3-64 (seed 0) over each part's length (u64, little-endian) followed by its bytes. The lengths keep
+/// `["ab", "c"]` and `["a", "bc"]` apart. Part of the wire format: never change it within a key-set version. Two keys with the same hash
 /// cause false conflicts or dependencies, never missed ones.
 pub fn key_hash(parts: &[&[u8]]) -> u64 {
     let mut chain = Vec::new();

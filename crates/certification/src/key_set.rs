@@ -23,18 +23,18 @@ pub struct KeySet<'a> {
     len: usize,
 }
 
-/// Why bytes are not a key set.
+/// The reason why bytes are not a key set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeySetError {
-    /// Written by a version that this one does not know.
+    /// The bytes have a version that this node does not know.
     #[error("key set has version {0}, this node knows version {VERSION}")]
     Version(u8),
-    /// The bytes end before the keys do.
+    /// The bytes end before the last key.
     #[error("key set of {needed} bytes has only {present}")]
     Truncated {
-        /// Bytes that the header, or what is known of it, asks for.
+        /// Bytes that the header demands, as far as it is there.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes that are there.
         present: usize,
     },
     /// A hash is not above the one before it: out of order, or twice.
@@ -46,7 +46,7 @@ pub enum KeySetError {
 }
 
 impl<'a> KeySet<'a> {
-    /// The key set at the start of `bytes`, and the number of bytes that it takes. What follows is not looked at.
+    /// Reads the key set at the start of `bytes`, and returns it with its number of bytes. Ignores the bytes after it.
     ///
     /// # Errors
     /// [`KeySetError`] if the bytes are not the canonical form of a key set. Allocates nothing.
@@ -92,7 +92,7 @@ impl<'a> KeySet<'a> {
         Ok((keys, consumed))
     }
 
-    /// The empty key set: of a rollback fragment, for example.
+    /// The empty key set, for example of a rollback fragment.
     pub fn empty() -> KeySet<'static> {
         KeySet {
             bytes: &[VERSION, 0, 0, 0, 0],
@@ -100,7 +100,7 @@ impl<'a> KeySet<'a> {
         }
     }
 
-    /// The view of bytes that [`as_bytes`](Self::as_bytes) of a valid key set gave.
+    /// The key set for bytes that [`as_bytes`](Self::as_bytes) of a valid key set returned.
     pub(crate) fn from_valid(bytes: &'a [u8]) -> KeySet<'a> {
         let count = bytes[1..HEADER_BYTES]
             .try_into()
@@ -126,7 +126,7 @@ impl<'a> KeySet<'a> {
         self.len == 0
     }
 
-    /// The keys by ascending hash; no hash comes twice.
+    /// The keys by ascending hash; no hash occurs twice.
     pub fn iter(&self) -> impl Iterator<Item = (u64, KeyType)> + use<'a> {
         let types = &self.bytes[HEADER_BYTES + self.len * HASH_BYTES..];
         self.hashes().enumerate().map(move |(i, hash)| {

@@ -1,4 +1,4 @@
-//! Collecting the keys of a transaction at its origin.
+//! Collects the keys of a transaction at its origin.
 
 use crate::KeyType;
 use crate::hasher::KeyMap;
@@ -7,13 +7,13 @@ use crate::key_set;
 
 /// The keys that a transaction has appended so far.
 ///
-/// Duplicates collapse and the strongest type wins. Every proper prefix of a key is added with it as a *branch key* of
-/// type [`KeyType::Reference`]: the server (no parts), the schema, the table. That is how an exclusive key on a table or
-/// schema meets the rows below it (server-contract.md#append_key).
+/// Of duplicates only one remains, with the strongest type. With each key, every proper prefix of it is added as a
+/// *branch key* of type [`KeyType::Reference`]: the server (no parts), the schema, the table. So an exclusive key on a
+/// table or schema conflicts with the rows below (server-contract.md#append_key).
 #[derive(Clone, Debug, Default)]
 pub struct KeySetBuilder {
     keys: KeyMap<KeyType>,
-    /// Scratch: the parts of the key being appended, as they are hashed.
+    /// Scratch buffer: the hashed bytes of the key that is being appended.
     chain: Vec<u8>,
 }
 
@@ -25,9 +25,9 @@ impl KeySetBuilder {
 
     /// Adds the key named by `parts` (`[db]`, `[db, table]`, `[db, table, row]`) with type `ty`, and its branch keys.
     ///
-    /// No parts name the whole server: `append(&[], KeyType::Exclusive)` conflicts with everything (what a
-    /// total-order-isolation action without keys needs), `append(&[], KeyType::Reference)` only with such a key (what a
-    /// transaction that has appended no keys needs).
+    /// Empty `parts` name the whole server. `append(&[], KeyType::Exclusive)` conflicts with everything: for a
+    /// total-order-isolation action without keys. `append(&[], KeyType::Reference)` conflicts only with such a key: for
+    /// a transaction that has appended no keys.
     pub fn append(&mut self, parts: &[&[u8]], ty: KeyType) {
         self.chain.clear();
         for part in parts {
@@ -37,7 +37,7 @@ impl KeySetBuilder {
         self.raise(ty);
     }
 
-    /// Adds the key in `chain`, or strengthens it.
+    /// Adds the key in `chain`, or strengthens its type.
     fn raise(&mut self, ty: KeyType) {
         let present = self.keys.entry(hash_chain(&self.chain)).or_insert(ty);
         *present = (*present).max(ty);
@@ -53,7 +53,7 @@ impl KeySetBuilder {
         self.keys.len()
     }
 
-    /// Number of bytes that [`encode`](Self::encode) writes.
+    /// Number of bytes that [`encode`](Self::encode) appends.
     pub fn bytes(&self) -> usize {
         key_set::encoded_bytes(self.keys.len())
     }
@@ -68,7 +68,7 @@ impl KeySetBuilder {
 
     /// Forgets all keys: the next fragment of a streaming transaction starts afresh.
     pub fn clear(&mut self) {
-        // A connection lives long; do not let its largest transaction pin memory.
+        // A connection lives long, and its largest transaction must not keep memory for ever.
         const KEPT_KEYS: usize = 256;
         self.keys.clear();
         self.keys.shrink_to(KEPT_KEYS);

@@ -1,14 +1,14 @@
 //! The certification index of Trireme: first committer wins, on keys, as wsrep defines them.
 //!
-//! Every node feeds the same write-sets, in the same order, to its own [`Certification`] and so reaches the same
-//! verdicts; no node asks another. For each write-set the index answers two questions in one pass:
+//! Every node gives the same write-sets, in the same order, to its own [`Certification`]. So all nodes reach the same
+//! verdicts, and no node asks another. For each write-set the index answers two questions in one pass:
 //!
-//! * does it conflict with anything ordered after what its origin had seen ([`Verdict`])?
-//! * what is the last write-set that must be applied before it ([`Outcome::depends_on`])? Everything above that may be
-//!   applied in parallel with it.
+//! * Does it conflict with an ordered write-set that its origin had not seen ([`Verdict`])?
+//! * Which is the last write-set that must be applied before it ([`Outcome::depends_on`])? Everything above that one
+//!   may be applied in parallel with it.
 //!
-//! The crate is pure: no clock, no randomness, no I/O, and no result that depends on the order of a hash map. It knows
-//! neither the network nor the wsrep ABI. Byte formats: `docs/certification-format.md`.
+//! The crate is pure: it has no clock, no randomness and no I/O, and no result depends on the order of a hash map. It
+//! knows neither the network nor the wsrep ABI. Byte formats: `docs/certification-format.md`.
 //!
 //! ```
 //! use trireme_certification::{Certification, KeySet, KeySetBuilder, KeyType, Request, Verdict};
@@ -50,10 +50,10 @@ pub use key_set::{KeySet, KeySetError};
 pub use key_set_builder::KeySetBuilder;
 pub use snapshot::DecodeError;
 
-/// The number of a write-set, total-order-isolation action or primary view in the history that the server sees (the
-/// second half of a GTID). Contiguous.
+/// The number of a write-set, total-order-isolation action or primary view in the server's history (the second half of
+/// a GTID). Contiguous.
 pub type Seqno = i64;
 
-/// Default of the option `cert.max_length`: how many seqnos may lie between what the origin of a write-set had seen and
-/// the write-set itself. Must be equal on all nodes (server-contract.md#certify).
+/// Default of the option `cert.max_length`: the greatest difference between a write-set's seqno and the last seqno that
+/// its origin had seen. Must be equal on all nodes (server-contract.md#certify).
 pub const DEFAULT_MAX_LENGTH: Seqno = 16384;

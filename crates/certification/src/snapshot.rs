@@ -10,8 +10,9 @@
 //!   u8   kind          0 no keys, 1 write-set, 2 total-order isolation
 //!   if kind is not 0: [u8; 16] origin, u64 epoch, key set (see key_set.rs; not empty)
 //! ```
-//! Integers are little-endian. The index is what its records above the floor say, so they are written, in the order of
-//! seqnos, and the index is rebuilt from them. All of it is a function of the log: nodes at one position write equal bytes.
+//! Integers are little-endian. The records above the floor determine the index: they are written in the order of
+//! seqnos, and [`Certification::decode`] rebuilds the index from them. All of this is a function of the log: nodes at
+//! one position write equal bytes.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -19,16 +20,16 @@ use crate::window::{Record, Source};
 use crate::{Certification, KeySet, KeySetError, Seqno};
 
 const VERSION: u8 = 1;
-/// Nobody counts so far.
+/// A bound that no cluster reaches by counting.
 const SEQNO_END: Seqno = 1 << 62;
 const EMPTY: u8 = 0;
 const WRITE_SET: u8 = 1;
 const ISOLATION: u8 = 2;
 
-/// Why bytes are not a snapshot of the certification index.
+/// The reason why bytes are not an encoded certification index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Written by a version that this one does not know.
+    /// The bytes have a version that this node does not know.
     #[error("certification snapshot has version {0}, this node knows version {VERSION}")]
     Version(u8),
     /// The bytes end too early.
@@ -48,24 +49,25 @@ pub enum DecodeError {
         position: Seqno,
         /// See [`Certification::floor`].
         floor: Seqno,
-        /// The last seqno that nothing may overtake.
+        /// The last seqno that no later one may overtake.
         barrier: Seqno,
     },
-    /// A record is of no known kind, or has a kind for write-sets with keys but none.
+    /// A record has an unknown kind, or a kind for write-sets with keys and no keys.
     #[error("certification snapshot has a bad record at seqno {0}")]
     Record(Seqno),
     /// The keys of a record are not a key set.
     #[error("certification snapshot, seqno {seqno}: {source}")]
     Keys {
-        /// Whose keys.
+        /// The seqno of the record.
         seqno: Seqno,
-        /// What is wrong with them.
+        /// The error in its keys.
         source: KeySetError,
     },
 }
 
 impl Certification {
-    /// Appends the snapshot to `out`. Equal states give equal bytes. Takes time in proportion to the keys above the floor.
+    /// Appends the encoded index to `out`. Equal states give equal bytes. Takes time in proportion to the keys above
+    /// the floor.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(VERSION);
         for number in [self.max_length, self.position, self.floor, self.barrier] {
@@ -88,10 +90,11 @@ impl Certification {
         }
     }
 
-    /// The state whose snapshot is `bytes`, all of them. It behaves as the one that was encoded.
+    /// Decodes an index from all of `bytes`. It behaves as the encoded one.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are not a snapshot. Never panics, and allocates in proportion to the bytes at most.
+    /// [`DecodeError`] if the bytes are not an encoded index. Never panics, and allocates at most in proportion to the
+    /// bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut input = Input(bytes);
         let version = input.u8()?;
@@ -130,8 +133,8 @@ impl Certification {
         }
     }
 
-    /// A number that is equal for equal states: position, floor, barrier and all keys above the floor. For checking
-    /// invariants; takes as long as [`encode`](Self::encode).
+    /// Returns a number that is equal for equal states, for checks of invariants: a hash of position, floor, barrier
+    /// and all keys above the floor. Takes as long as [`encode`](Self::encode).
     pub fn digest(&self) -> u64 {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
@@ -139,7 +142,7 @@ impl Certification {
     }
 }
 
-/// What is left to decode.
+/// The bytes that are not decoded yet.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

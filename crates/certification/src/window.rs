@@ -1,4 +1,4 @@
-//! The write-sets that the index still knows, one record per seqno.
+//! The window: one record for each seqno whose keys the index still has.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::{KeySet, Seqno};
 
-/// Whose row locks serialised a write-set. Write-sets of one source never conflict with each other: their origin's own
-/// locks ordered them. The epoch goes up when the origin abandoned a submission of unknown fate, whose locks are gone
-/// (protocol rule 9d).
+/// The origin and the epoch whose row locks serialised a write-set. Write-sets of one source never conflict with each
+/// other, because their origin's own locks ordered them. The epoch rises when the origin abandons a submission of
+/// unknown fate: the locks of that one are gone (protocol rule 9d).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Source {
     /// Incarnation uuid of the origin.
@@ -17,18 +17,18 @@ pub(crate) struct Source {
     pub epoch: u64,
 }
 
-/// What was certified at one seqno.
+/// The keys and the source of the write-set at one seqno.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Record {
     pub source: Source,
-    /// Total-order isolation: conflicts with everybody, its own source too.
+    /// True for total-order isolation: it conflicts with all sources, its own included.
     pub isolation: bool,
-    /// The encoded key set; nothing if it has no keys (views, failed write-sets, ...).
+    /// The encoded key set; empty without keys (views, failed write-sets, ...).
     keys: Box<[u8]>,
 }
 
 impl Record {
-    /// A seqno that put no keys into the index.
+    /// The record of a seqno without keys in the index.
     pub fn empty() -> Self {
         Record {
             source: Source {
@@ -40,7 +40,8 @@ impl Record {
         }
     }
 
-    /// A write-set that passed. Without keys it is the same as [`Record::empty`], so that equal indexes have equal records.
+    /// The record of a write-set that passed. Without keys it equals [`Record::empty`], so that equal indexes have
+    /// equal records.
     pub fn new(source: Source, isolation: bool, keys: &KeySet<'_>) -> Self {
         if keys.is_empty() {
             return Record::empty();
@@ -52,7 +53,7 @@ impl Record {
         }
     }
 
-    /// Its keys.
+    /// The keys of the record.
     pub fn keys(&self) -> KeySet<'_> {
         if self.keys.is_empty() {
             KeySet::empty()
@@ -67,7 +68,7 @@ impl Record {
         is_write_set.then_some(self.source.origin)
     }
 
-    /// Whether a write-set of `source` cannot conflict with this one.
+    /// True if a write-set of `source` cannot conflict with this one.
     pub fn exempts(&self, source: Source) -> bool {
         let same_origin = self.source.origin == source.origin;
         let same_source =
@@ -84,7 +85,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// No records; the first will be that of `first`.
+    /// An empty window, whose first record will be that of `first`.
     pub fn new(first: Seqno) -> Self {
         Window {
             first,
@@ -109,7 +110,7 @@ impl Window {
         }
     }
 
-    /// The record of `seqno`, unless it was dropped.
+    /// The record of `seqno`; None if it was dropped.
     pub fn get(&self, seqno: Seqno) -> Option<&Record> {
         let offset = seqno.checked_sub(self.first)?;
         self.records.get(usize::try_from(offset).ok()?)

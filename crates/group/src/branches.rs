@@ -111,7 +111,7 @@ impl<'a> Branches<'a> {
     pub(crate) fn has_gone_elsewhere(self, peer: Incarnation) -> bool {
         let status = self.peers.status_of(peer);
         let went = status.is_some_and(|status| {
-            let further = status.commit >= self.log.configured_at(); // on this branch it would have the overrides
+            let further = status.commit >= self.log.configured_at(); // on this branch it would have the forced views
             let went = status.standing == Standing::Primary || further;
             went && status.history == self.log.committed().history
         });
@@ -172,7 +172,7 @@ impl<'a> Branches<'a> {
             return Some(promise).filter(|_| better && theirs.starts_with(own));
         }
         if self.log.tail().may_go_on_from(log) && !is_outvoted {
-            return Some(promise); // a member that has missed the override
+            return Some(promise); // a member that has missed the forced view
         }
         Some(Promise {
             summary: Summary::default(),

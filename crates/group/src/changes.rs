@@ -215,15 +215,15 @@ fn can_elect(known: Known, configuration: &Configuration) -> bool {
     configuration.is_half(configuration.weight_of(is_intact))
 }
 
-/// True if the process that the configuration names for this seat is heard. Another process of the same replica runs on
-/// a copy of the data directory (rule 14).
+/// True if the process that the configuration lists for this replica is heard. Another process of the same replica runs
+/// on a copy of the data directory (rule 14).
 fn is_here(known: Known, seat: &Member) -> bool {
     let timeout_ms = known.context.config().leader_timeout_ms;
     let heard = |peer: &Peer| peer.up && known.now() < peer.heard_at + timeout_ms;
     seat.incarnation == known.me() || known.peers.get(seat.incarnation).is_some_and(heard)
 }
 
-/// Returns the connected processes of the seat's replica, other than the process that the configuration names.
+/// Returns the connected processes of the member's replica, other than the process that the configuration lists.
 fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'a Peer> {
     let connected = known.peers.connected();
     let another =

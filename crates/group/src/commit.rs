@@ -153,7 +153,7 @@ impl Group {
         }
     }
 
-    // ---- what the own log takes in and drops ----
+    // ---- append and truncation ----
 
     /// Appends an entry to the local log.
     pub(crate) fn append(&mut self, entry: Entry) {
@@ -199,10 +199,10 @@ impl Group {
             let Ok(run) =
                 log.read_run(next, left, self.context.config().thresholds.read_left_bytes)
             else {
-                return self.log.want_from(from); // it is tried again
+                return self.log.want_from(from); // the next batch tries again
             };
             let Some(last) = run.last() else {
-                return; // it cannot be read: the attempt fails
+                return; // the log lacks them: the candidacy fails
             };
             next = last.position + 1;
             found.extend(run);

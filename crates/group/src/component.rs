@@ -51,7 +51,7 @@ impl Component {
         }
     }
 
-    // ---- what everybody may ask ----
+    // ---- queries ----
 
     pub(crate) fn state(&self) -> Standing {
         self.state
@@ -102,7 +102,7 @@ impl Component {
         &self.majority
     }
 
-    // ---- what the coordinator tells ----
+    // ---- inputs from the coordinator ----
 
     pub(crate) fn majority_mut(&mut self) -> &mut Majority {
         &mut self.majority

@@ -196,7 +196,7 @@ impl Group {
     /// Logs that a peer has sent a message that no correct member sends; not too often per peer.
     fn complain(&mut self, of: Incarnation, message: &Message) {
         if self.peers.get(of).is_none() {
-            return; // nobody who is connected
+            return; // the peer is not connected
         }
         let text = || {
             let what = outline(message);

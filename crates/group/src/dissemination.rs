@@ -79,7 +79,7 @@ impl Dissemination {
         }
     }
 
-    // ---- what others may ask ----
+    // ---- queries ----
 
     /// The payloads of submissions that are not ordered yet, and their digests.
     pub(crate) fn submissions(&self) -> &Submissions {
@@ -108,7 +108,7 @@ impl Dissemination {
         self.serving.is_waited_for().then_some(now + 1)
     }
 
-    // ---- everybody's ----
+    // ---- submissions of all members ----
 
     /// Keeps the submission of a member, within bounds.
     pub(crate) fn take(&mut self, known: Known, id: SubmissionId, payload: Option<Bytes>) {
@@ -318,7 +318,7 @@ impl Dissemination {
         out
     }
 
-    // ---- what one part says to another ----
+    // ---- outputs from one part to another ----
 
     fn settled(&mut self, outputs: impl IntoIterator<Item = BulkOutput>) -> Outputs {
         let mut out = Vec::new();

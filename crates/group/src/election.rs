@@ -49,7 +49,7 @@ impl Group {
             self.count_promises();
         }
         if self.has_heard_around() {
-            self.count_promises(); // what time allows (rule 4)
+            self.count_promises(); // the wait for evidence may be over (rule 4)
         }
         let attempt_ms = self.election_timer.attempt_ms();
         let is_over = |c: &Candidacy| self.context.now() >= c.started_at + attempt_ms;

@@ -86,7 +86,7 @@ pub enum Event {
     Message {
         /// Its sender.
         from: Incarnation,
-        /// What.
+        /// The message.
         message: Message,
     },
     /// Log entries up to this position are as durable as the durability mode promises. The driver hands this event in
@@ -161,14 +161,14 @@ pub enum Action {
     Send {
         /// Recipients.
         to: Vec<Incarnation>,
-        /// What.
+        /// The message.
         message: Message,
     },
     /// The next bytes of a bulk payload have come in (of an own one: a member fetches them for the first time). The log
     /// may write them ahead of the entry. Offset 0 begins the payload, also if it had begun before. Answer with
     /// [`Event::StagedUpTo`].
     Stage {
-        /// Which.
+        /// The bulk payload.
         parcel: ParcelId,
         /// Offset of these bytes in the payload.
         offset: u32,
@@ -177,12 +177,12 @@ pub enum Action {
     },
     /// A bulk payload is no longer wanted: drop its staged bytes.
     Unstage {
-        /// Which.
+        /// The bulk payload.
         parcel: ParcelId,
     },
     /// A bulk payload is submitted: the staged bytes are the payload of this submission, except its first bytes.
     Staged {
-        /// Which.
+        /// The bulk payload.
         parcel: ParcelId,
         /// The submission.
         id: SubmissionId,
@@ -217,7 +217,7 @@ pub enum Action {
     Deliver {
         /// Its position.
         position: Position,
-        /// What.
+        /// Its content.
         delivery: Delivery,
     },
     /// Deliver the next committed entries, one after the other. All are submissions of members, whose payloads were
@@ -241,7 +241,7 @@ pub enum Action {
     },
     /// No delivery will answer this own submission.
     Failed {
-        /// Which.
+        /// The submission.
         id: SubmissionId,
         /// Whether that is certain.
         fate: Fate,

@@ -170,7 +170,7 @@ impl Group {
             return true;
         };
         if !self.matching.has_room(&entry, thresholds) {
-            self.take_payloads(); // what is complete makes room
+            self.take_payloads(); // complete records make room
         }
         let has_room = (self.matching).has_room(&entry, &self.context.config().thresholds);
         if has_room {

@@ -286,7 +286,7 @@ mod tests {
         Ballot { number, replica }
     }
 
-    /// Node `me` of two, to which the other one has said what it has promised.
+    /// Returns the decision of node `me` of two. `other`: the other node, with the term that it says it has promised.
     fn decide(me: u8, other: (u8, Ballot), promised: Ballot) -> Option<FoundingOutput> {
         let member = Member {
             replica: replica(me),

@@ -1,4 +1,5 @@
-//! The state machine's state, and what all of its parts share. Where its events come in: dispatch.
+//! The state of the group core: its parts, the functions that they share, and the queries of the driver. The module
+//! `dispatch` takes its events.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -47,8 +48,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// A process that is in no view: it waits for peers, or for [`crate::Event::Bootstrap`]. One with a log
-    /// knows its last view, and re-forms it with a majority of it.
+    /// The core of a process that is in no view: it waits for peers, or for [`crate::Event::Bootstrap`]. A process with
+    /// a log knows its last view, and forms a new one with a majority of that.
     pub fn new(config: Config, recovered: Recovered, now: TimeMs) -> Group {
         let mut group = Group::empty(config, &recovered, now);
         if group.context.config().expect > 0 && planted(Mutant::SupportForgotten) {
@@ -79,9 +80,9 @@ impl Group {
         }
     }
 
-    // ---- what the parts share ----
+    // ---- shared by the parts ----
 
-    /// What every part may read.
+    /// Borrows the state that every part may read.
     pub(crate) fn known(&self) -> Known<'_> {
         known!(self)
     }
@@ -113,25 +114,25 @@ impl Group {
         }
     }
 
-    // ---- what the driver and status may ask ----
+    // ---- queries of the driver and the status ----
 
-    /// What this process believes about itself.
+    /// The component state of this process.
     pub fn standing(&self) -> Standing {
         self.component.state()
     }
 
-    /// True if this member's own vote is a majority of its last view: it serves without the others.
+    /// True if this member's own vote is a majority of its last view: then it serves without the others.
     pub fn is_majority_alone(&self) -> bool {
         let view = &self.log.committed().configuration;
         view.is_majority(view.weight_of(|m| m.replica == self.my_replica()))
     }
 
-    /// True if this member holds leadership.
+    /// True if this member leads.
     pub fn is_leader(&self) -> bool {
         self.role.is_leader()
     }
 
-    /// The member that has leadership, as far as this one knows.
+    /// The leader, as far as this member knows.
     pub fn leader_member(&self) -> Option<&Member> {
         let holder = match self.is_leader() {
             true => self.me(),
@@ -145,7 +146,7 @@ impl Group {
         &self.log.committed().configuration
     }
 
-    /// True until a process that began with a log is in a view again.
+    /// True for a process that began with a log and is in no view yet.
     pub fn is_resumed(&self) -> bool {
         self.component.is_resumed()
     }
@@ -160,7 +161,7 @@ impl Group {
         self.vote.has_lost_views()
     }
 
-    /// State at the commit point.
+    /// The group's replicated state at the commit point.
     pub fn checkpoint(&self) -> &Checkpoint {
         self.log.committed()
     }
@@ -170,7 +171,7 @@ impl Group {
         self.log.committed().position
     }
 
-    /// Bytes of the payloads at the log's end that are in memory. Counts them.
+    /// Bytes of the payloads in the log tail. Takes time in proportion to its entries.
     pub fn payload_bytes(&self) -> usize {
         self.log.tail().payload_bytes()
     }
@@ -180,7 +181,7 @@ impl Group {
         self.log.tail().end()
     }
 
-    /// The ballot in force here.
+    /// The promised term.
     pub fn ballot(&self) -> Ballot {
         self.vote.promised()
     }
@@ -198,12 +199,12 @@ impl Group {
         }
     }
 
-    /// Bytes of others' payloads that wait to be submitted, or are on their way, the missing ones included.
+    /// Bytes of others' bulk payloads that wait to be submitted, or are on their way, the missing bytes included.
     pub fn parcels_len(&self) -> u64 {
         self.dissemination.parcels_len()
     }
 
-    /// Counts since the start.
+    /// The counters since the start.
     pub fn counters(&self) -> Counters {
         self.out.counters()
     }

@@ -1,5 +1,8 @@
-//! Other processes: as their connections come and go, what their heartbeats say, and those whose word does not count here: a
-//! second one on one data directory (rule 14), and those of another cluster.
+//! The coordinator's work on other processes: connections, heartbeats, duplicate replicas (rule 14), and foreign
+//! processes.
+//!
+//! In: connections that come and go, statuses. Out: the component state and the catch-up that follow from them. A
+//! duplicate replica and a foreign process have no say here.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -12,7 +15,8 @@ use crate::message::{Message, Standing, Status};
 impl Group {
     // ---- connections ----
 
-    /// The members of the view in force that were not heard of for so long, and for how long each.
+    /// Returns the members of the view in force that have been silent for `margin_ms` or longer, each with its silence
+    /// in ms.
     pub fn late_members(
         &self,
         now: TimeMs,
@@ -39,7 +43,7 @@ impl Group {
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
         self.disseminate(offer);
         if self.leader() == Some(incarnation) {
-            // What went with the old connection, of which nobody says that it is lost.
+            // Submissions may be lost with the old connection, and no other message tells of that.
             self.resend_own(0);
         }
     }
@@ -56,12 +60,12 @@ impl Group {
         }
     }
 
-    /// The stream to this peer broke off; it asks again for what it missed.
+    /// The stream to this peer broke off: makes the peer request the messages that it missed.
     pub(crate) fn peer_drained(&mut self, incarnation: Incarnation) {
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.forget(incarnation);
         }
-        // A status after none makes the other side ask.
+        // A status of another term, followed by the right one, makes the other side request a catch-up.
         let status = Message::Status(Status {
             ballot: Default::default(),
             ..self.own_status()
@@ -103,8 +107,8 @@ impl Group {
             return;
         }
         if !self.heed_overrides(from, &status) {
-            // Who has a seat may be about to commit the override that it lacks, and needs this member's word: in a
-            // higher ballot than its own.
+            // A member of the configuration may be about to commit the forced view that it lacks. It needs this
+            // member's acknowledgement for that, in a higher term than its own.
             if status.ballot < self.vote.promised() && self.log.has_seat(replica) {
                 let promised = self.vote.promised();
                 self.send(from, Message::Refuse { promised });
@@ -112,7 +116,7 @@ impl Group {
             return;
         }
         if !self.concerns_me(&status) {
-            // A component that this process is not in (any more): it asks for admission.
+            // This process is not, or no longer, in that component: it requests admission.
             if self.component.is_primary()
                 && self.log.committed().configuration.number < status.configuration_number
             {
@@ -129,7 +133,7 @@ impl Group {
         self.leader_speaks(from, &status, news);
     }
 
-    /// A heartbeat of somebody that leads a component that this process is in, or may come into.
+    /// Takes the heartbeat of a leader whose component this process is in, or may join.
     fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
         if status.ballot < self.vote.promised() {
             let promised = self.vote.promised();
@@ -140,18 +144,18 @@ impl Group {
             return;
         }
         if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
-            // Whatever this replica acknowledged and has forgotten is in a leader's log (rule 4).
+            // The leader's log holds everything that this replica acknowledged and has forgotten (rule 4).
             self.vote.will_be_intact_at(status.end);
         }
         if status.standing == Standing::Primary {
-            // One whose log is no continuation of this one is not this node's primary.
+            // A leader whose log does not continue this one does not count as a majority.
             if !self.matching.is_forked() {
                 self.component.majority_mut().heard(self.context.now());
             }
         } else if self.component.is_primary()
             && status.configuration_number >= self.log.committed().configuration.number
         {
-            // Not an old word from before the view that this member knows already.
+            // The status is not older than the view that this member has committed.
             self.declare_non_primary();
         }
         let stalled = (self.matching).has_stalled(status.end, self.log.tail().end());
@@ -168,8 +172,8 @@ impl Group {
         self.ask_to_join();
     }
 
-    /// True if the sender's component counts on this process: it is a member there, or it knows of
-    /// a membership that the sender has not committed yet.
+    /// True if the sender's component includes this process: as a member, or by a configuration that the sender has not
+    /// committed yet. Also true for a process outside of every view.
     fn concerns_me(&self, status: &Status) -> bool {
         let me = self.me();
         status.members.contains(&me)
@@ -179,9 +183,9 @@ impl Group {
             || self.component.is_outside()
     }
 
-    // ---- two processes on one data directory ----
+    // ---- duplicate replicas ----
 
-    /// True for a message that acts or votes for a replica that another process speaks for.
+    /// True for a message in which a duplicate replica acts or votes for a replica that another process speaks for.
     pub(crate) fn is_a_twins(&self, from: Incarnation, message: &Message) -> bool {
         let twin = || {
             let peer = self.peers.get(from);
@@ -190,14 +194,14 @@ impl Group {
         message.speaks_for_replica() && twin() && !planted(Mutant::TwinsVote)
     }
 
-    /// True if this process may be one on a copied data directory: it neither votes nor seeks leadership.
+    /// True if this process may run on a copied data directory: then it neither votes nor stands.
     pub(crate) fn may_be_a_copy(&self) -> bool {
         let copy = self.component.is_copy() || self.known().has_twin(self.my_replica(), self.me());
         copy && !planted(Mutant::TwinsVote)
     }
 
-    /// The own data directory's seat is another, living, process's: this one has no vote until a view seats it, also
-    /// when that one is not connected any more.
+    /// The configuration lists another, living process of this replica id. This process then has no vote until a view
+    /// lists it, even if the other one disconnects.
     pub(crate) fn meet_own_twin(&mut self, from: Incarnation, status: &Status) {
         let twin = self.peers.replica_of(from) == Some(self.my_replica());
         let seated = self.log.latest().member(self.me()).is_some();
@@ -213,10 +217,10 @@ impl Group {
         self.out.note(text);
     }
 
-    // ---- another cluster ----
+    // ---- foreign processes ----
 
-    /// Its positions, ballots and promises mean nothing here. What it is, it may go on to say; and it may ask for
-    /// admission, to be told why not.
+    /// Takes a message of a foreign process. Its positions, terms and promises mean nothing here. Only its statuses
+    /// count, and its join requests, which are refused with a reason.
     pub(crate) fn foreign_message(&mut self, from: Incarnation, message: Message) {
         match message {
             Message::Status(status) => self.status(from, status),

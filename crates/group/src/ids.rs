@@ -1,10 +1,10 @@
-//! Names of things: uuids, replicas, incarnations, ballots, submissions.
+//! Names and numbers: UUIDs, replicas, incarnations, terms, submissions, bulk payloads.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Index of an entry in the replicated log; the first entry is 1. Not the seqno of a GTID: every
-/// entry has a position, only write-sets, TOI actions and primary views have a seqno.
+/// Index of an entry in the replicated log; the first entry is 1. It is not the seqno of a GTID: every entry has a
+/// position, but only write-sets, TOI actions and primary views have a seqno.
 pub type Position = u64;
 
 /// Milliseconds on the driver's monotonic clock (CLOCK_BOOTTIME in the provider, simulated time
@@ -43,7 +43,7 @@ impl fmt::Debug for Uuid {
     }
 }
 
-/// A text that is no uuid.
+/// The error for a text that is no UUID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a uuid: '{0}' (expected the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx)")]
 pub struct InvalidUuid(pub String);
@@ -72,7 +72,7 @@ impl FromStr for Uuid {
     }
 }
 
-/// Identity of a data directory, made once and kept: what votes are counted by (rule 14).
+/// Identity of a data directory, made once and kept. Votes are counted by it (rule 14).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ReplicaId(pub Uuid);
 
@@ -95,9 +95,9 @@ impl fmt::Display for Incarnation {
 /// A term. Ordered by number, then replica.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Ballot {
-    /// Rises with each attempt at leadership.
+    /// Rises with each candidacy.
     pub number: u64,
-    /// Who holds (or seeks) leadership.
+    /// The leader's (or candidate's) replica: only this one may lead in the term.
     pub replica: ReplicaId,
 }
 
@@ -107,12 +107,12 @@ impl fmt::Display for Ballot {
     }
 }
 
-/// Names one submission for ever: nothing is ordered twice under one id (rule 9).
+/// The id of one submission, for ever: nothing is ordered twice under one id (rule 9).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SubmissionId {
-    /// The submitting member.
+    /// The origin.
     pub incarnation: Incarnation,
-    /// Counts that member's submissions, from 1, without gaps.
+    /// The number of the submission: the origin counts from 1, without gaps.
     pub number: u64,
 }
 
@@ -125,12 +125,12 @@ impl SubmissionId {
     }
 }
 
-/// Names a large payload on its way.
+/// The id of a bulk payload on its way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ParcelId {
-    /// The member whose payload it is.
+    /// The origin of the payload.
     pub origin: Incarnation,
-    /// Counts that member's parcels.
+    /// The number of the bulk payload: the origin counts these, too.
     pub number: u64,
 }
 

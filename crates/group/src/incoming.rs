@@ -1,5 +1,5 @@
-//! Order records that are not in the log yet, because the payload of the first of them has not come. They take a bounded
-//! memory: what has no room is dropped, and asked for again when the first is there.
+//! Order records that are not in the log yet, because the payload of the first one has not come. Their memory is
+//! bounded: a record without room is dropped, and requested again when the first payload is there.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -8,10 +8,10 @@ use crate::entry::Body;
 use crate::message::{WireBody, WireEntry};
 use crate::thresholds::Thresholds;
 
-/// What a record takes beyond its payload, roughly.
+/// Approximate memory of a record without its payload, in bytes.
 const RECORD_BYTES: usize = 128;
 
-/// Contiguous, from the end of the log on.
+/// The records, contiguous from the end of the log on.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Incoming {
     records: VecDeque<WireEntry>,
@@ -27,7 +27,7 @@ impl Deref for Incoming {
 }
 
 impl Incoming {
-    /// True if one more may come: the first always may, whatever it takes.
+    /// True if there is room for one more record; the first one always has room, whatever its size.
     pub fn has_room(&self, record: &WireEntry, thresholds: &Thresholds) -> bool {
         let bytes = self.bytes.saturating_add(size_bytes(record));
         self.records.is_empty()
@@ -35,7 +35,8 @@ impl Incoming {
                 && bytes <= thresholds.incoming_bytes
     }
 
-    /// True if the record at this index may be replaced by this one, which says the same with its payload. The first always may.
+    /// True if there is room to replace the record at this index by `record`, the same entry with its payload. The
+    /// first one always has room.
     pub fn has_room_at(&self, index: usize, record: &WireEntry, thresholds: &Thresholds) -> bool {
         let known = self.records.get(index).map_or(0, size_bytes);
         let bytes = (self.bytes - known).saturating_add(size_bytes(record));
@@ -53,7 +54,7 @@ impl Incoming {
         Some(record)
     }
 
-    /// The same entry once more, another way.
+    /// Replaces the record at this index by another form of the same entry.
     pub fn replace(&mut self, index: usize, record: WireEntry) {
         if let Some(known) = self.records.get_mut(index) {
             self.bytes += size_bytes(&record);
@@ -74,7 +75,7 @@ impl Incoming {
     }
 }
 
-/// A payload that is only referred to takes nothing here.
+/// Approximate memory of a record in bytes; a reference takes no memory for its payload.
 fn size_bytes(record: &WireEntry) -> usize {
     RECORD_BYTES
         + match &record.body {

@@ -1,5 +1,5 @@
-//! What every part may read: the context, the own log, and the peers; and what follows from them about who speaks for whom
-//! (rule 14).
+//! The shared state that every part may read: context, local log, and peers. It also answers which process speaks for a
+//! replica (rule 14). This module only reads.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -11,7 +11,7 @@ use crate::message::Status;
 use crate::peer::Peer;
 use crate::peers::Peers;
 
-/// An origin that runs further ahead of the order than this is not believed.
+/// A submission number this far beyond the origin's last ordered one is invalid.
 const NUMBERS_AHEAD_MAX: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Known<'a> {
     pub peers: &'a Peers,
 }
 
-/// Borrows them from a group, beside a part of it that is changed.
+/// Borrows [`Known`] from a group, so that the caller can change another part of the group meanwhile.
 macro_rules! known {
     ($group:expr) => {
         $crate::known::Known {
@@ -46,8 +46,9 @@ impl<'a> Known<'a> {
         self.context.my_replica()
     }
 
-    /// Another process with this replica id is connected, and the view does not say that it is this one that
-    /// counts: a copied data directory. Of two that have no seat none counts, since nobody can say which is the copy.
+    /// True for a duplicate replica that has no say: another process with this replica id is connected, and the newest
+    /// view does not list this one (a copied data directory). If the view lists neither, neither counts, since nobody
+    /// can say which is the copy. For another process of this node's own replica id, always true.
     pub(crate) fn has_twin(self, replica: ReplicaId, incarnation: Incarnation) -> bool {
         let seat = self.log.latest().replica(replica);
         let seated = seat.is_some_and(|member| member.incarnation == incarnation);
@@ -59,7 +60,7 @@ impl<'a> Known<'a> {
         own || !seated && another()
     }
 
-    /// The connected process that speaks for the replica, and what is known of it.
+    /// The connected process that speaks for the replica, with its peer state.
     pub(crate) fn speaker(self, replica: ReplicaId) -> Option<(Incarnation, &'a Peer)> {
         let mut up = self.peers.connected();
         up.find(|(incarnation, peer)| {
@@ -72,14 +73,14 @@ impl<'a> Known<'a> {
         self.speaker(replica).map(|(incarnation, _)| incarnation)
     }
 
-    /// The connected process that leads in this ballot, if it has said so.
+    /// The connected process that leads in this term, if it has said so.
     pub(crate) fn leader_of(self, ballot: Ballot) -> Option<Incarnation> {
         let leader = self.voice(ballot.replica)?;
         let status = self.peers.status_of(leader)?;
         (status.leader && status.ballot == ballot).then_some(leader)
     }
 
-    /// True if members that weigh a majority were heard within this time, oneself included.
+    /// True if this process has heard a majority of the configuration within this time; it counts itself.
     pub(crate) fn hears_majority(self, within_ms: TimeMs, configuration: &Configuration) -> bool {
         let heard = |member: &Member| {
             member.replica == self.my_replica()
@@ -90,27 +91,27 @@ impl<'a> Known<'a> {
         configuration.is_majority(configuration.weight_of(heard))
     }
 
-    /// True if the peer goes on with another history than this process.
+    /// True if the peer is a foreign process: both have a cluster UUID, and the two differ.
     pub(crate) fn is_foreign(self, from: Incarnation) -> bool {
         let own = self.log.committed().history;
         let theirs = self.peers.status_of(from).map_or(own, |s| s.history);
         !own.is_nil() && !theirs.is_nil() && own != theirs
     }
 
-    /// The overrides that a peer has said it has committed.
+    /// The forced views that the peer says it has committed; None if it has sent no status.
     pub(crate) fn overrides_of(self, from: Incarnation) -> Option<&'a Vec<Uuid>> {
         let status: Option<&'a Status> = self.peers.status_of(from);
         status.map(|status| &status.overrides)
     }
 
-    /// Members beside this one.
+    /// The members other than this one.
     pub(crate) fn others(self) -> Vec<Incarnation> {
         let members = self.log.latest().members.iter();
         let names = members.map(|m| m.incarnation);
         names.filter(|m| *m != self.me()).collect()
     }
 
-    /// The last of `origin`'s numbers in the own log.
+    /// The last submission number of `origin` in the local log.
     pub(crate) fn tail_number(self, origin: Incarnation) -> u64 {
         let committed = self.log.committed();
         let last = committed.last_number(self.my_replica(), origin);
@@ -121,7 +122,7 @@ impl<'a> Known<'a> {
             .fold(last.unwrap_or(0), u64::max)
     }
 
-    /// True for a submission of a member that is not ordered yet, as far as is known.
+    /// True for a valid submission of a member that this log does not show as ordered.
     pub(crate) fn expects_submission(self, id: SubmissionId) -> bool {
         let (from, number) = (id.incarnation, id.number);
         let Some(replica) = self.peers.replica_of(from) else {
@@ -133,7 +134,7 @@ impl<'a> Known<'a> {
         believable && (seated || planted(Mutant::EvictedDelivered))
     }
 
-    /// True for what is ordered before everything else of its origin.
+    /// True for the origin's next submission in the order.
     pub(crate) fn is_next_submission(self, id: SubmissionId) -> bool {
         let replica = self.peers.replica_of(id.incarnation);
         let last = |replica| self.log.committed().last_number(replica, id.incarnation);

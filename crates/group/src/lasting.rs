@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::ids::{Ballot, SubmissionId};
 
-/// Handed from one connection of a process to the next ([`crate::Group::lasting`], [`crate::Recovered`]). It dies with the
-/// process.
+/// The facts that one connection of a process hands to the next ([`crate::Group::lasting`], [`crate::Recovered`]). They
+/// die with the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lasting {
-    /// The last promised ballot, be it on disk or not.
+    /// The promised term, on disk or not.
     pub(crate) promised: Ballot,
-    /// Submissions that clients were told have failed for certain, under names that the view in force may still seat (rule 7).
+    /// Submissions whose clients were told of a certain failure, under incarnations that the view in force may still
+    /// list (rule 7).
     pub(crate) withdrawn: BTreeSet<SubmissionId>,
 }

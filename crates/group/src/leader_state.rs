@@ -1,4 +1,7 @@
-//! What only the leader of a ballot has.
+//! The state that only a leader has, for its term.
+//!
+//! In: appended entries, answers of the missed leader. Out: submission numbers at the log's end, and whether the leader
+//! orders. It lives as long as the leader's role.
 
 use crate::changes::Changes;
 use crate::entry::Entry;
@@ -10,24 +13,24 @@ use crate::transfer::Transfer;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LeaderState {
     since: TimeMs,
-    /// Position of the ballot's first entry.
+    /// Position of the term start.
     start: Position,
     /// Submission numbers at the log's end.
     numbers: Numbers,
-    /// Leadership is being handed over: nothing is ordered any more.
+    /// True during a transfer of leadership: the leader orders nothing more.
     closing: bool,
-    /// The leader before, which was missed.
+    /// The previous leader, if this one was elected because it missed that one.
     missed: Option<ReplicaId>,
-    /// The log on its way to the members.
+    /// The replication of the log to the members.
     pub replication: Replication,
-    /// Membership changes wished for.
+    /// The membership changes that members request.
     pub changes: Changes,
     /// Whether another member would lead better.
     pub transfer: Transfer,
 }
 
 impl LeaderState {
-    /// `numbers`: those at the end of the log, which its first entry follows at `start`.
+    /// `numbers`: the submission numbers at the end of the log. `start`: the next position, that of the term start.
     pub(crate) fn new(
         now: TimeMs,
         start: Position,
@@ -46,7 +49,7 @@ impl LeaderState {
         }
     }
 
-    /// Since when it leads, or has a majority again.
+    /// Since when this member leads, or hears a majority again.
     pub(crate) fn since(&self) -> TimeMs {
         self.since
     }
@@ -59,7 +62,7 @@ impl LeaderState {
         self.closing
     }
 
-    /// True if that number is ordered or voided.
+    /// True if that submission number is ordered or voided.
     pub(crate) fn has_counted(&self, id: SubmissionId) -> bool {
         self.numbers.cover(id)
     }
@@ -68,27 +71,27 @@ impl LeaderState {
         self.numbers.last(replica, incarnation)
     }
 
-    /// An entry is appended.
+    /// Accounts for an appended entry.
     pub(crate) fn count(&mut self, entry: &Entry) {
         self.numbers.apply(entry);
     }
 
-    /// Those who are missing get as long as under a new leader.
+    /// Starts the wait for missing members again, as under a new leader.
     pub(crate) fn begin_anew(&mut self, now: TimeMs) {
         self.since = now;
     }
 
-    /// Nothing is ordered any more, or again.
+    /// Stops ordering, or begins to order again.
     pub(crate) fn close(&mut self, closing: bool) {
         self.closing = closing;
     }
 
-    /// It was elected because this one was missed.
+    /// Notes the previous leader that was missed.
     pub(crate) fn took_over_from(&mut self, missed: Option<ReplicaId>) {
         self.missed = missed;
     }
 
-    /// This replica answers: true if it is the one that was missed, a moment ago.
+    /// This replica answers. Returns true, once, if it is the leader that was missed less than `recent_ms` ago.
     pub(crate) fn was_needless(
         &mut self,
         replica: ReplicaId,

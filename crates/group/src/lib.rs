@@ -1,19 +1,22 @@
 //! Total order, membership and quorum of a Trireme cluster: a pure state machine.
 //!
-//! [`Group::handle`] takes events (messages, connections, time, completions), [`Group::flush`]
-//! ends a batch of them; both append [`Action`]s that the driver carries out in order. There is no
-//! clock, thread, file or socket in here: time is an argument, the log is read through
-//! [`LogReader`]. The rules that the comments cite are those of `docs/protocol.md`.
+//! [`Group::handle`] takes events (messages, connections, time, completions). [`Group::flush`] ends a batch of events,
+//! and gives out the [`Action`]s that the driver carries out in order. The crate has no clock, thread, file or socket:
+//! time is an argument, and [`LogReader`] reads the log. The comments cite the rules of `docs/protocol.md`.
 //!
-//! [`Group`] holds parts, each of which owns its state, and the routing between them (dispatch). What every part may read is
-//! `known` (context, log, peers).
+//! [`Group`] holds the parts, each of which owns its state, and routes between them (dispatch). Every part may read
+//! `known` (context, log, peers). `outputs` carries out the parts' requests.
 //!
-//! The walk of a submission: [`Group::submit`] disseminates it (dissemination, submissions) -> the leader gives it a position
-//! (ordering) and sends the order (replication) -> members append it and acknowledge (follower, matching) -> a majority of
-//! acknowledgements in one ballot commits it and it is delivered (commit, log). Who leads: election_timer, election (the
-//! candidate), elector (the others), promises (whose are enough), role; who would lead better: transfer. Who is a member:
-//! membership, changes, component. A large payload is with a majority before it is submitted (below dissemination:
-//! spreading and serving at its origin, fetching at the others). What the parts ask for is carried out in outputs.
+//! The walk of a submission:
+//!
+//! 1. [`Group::submit`] disseminates it (dissemination, submissions).
+//! 2. The leader gives it a position (ordering) and sends the order (replication).
+//! 3. Members append and acknowledge it (follower, matching).
+//! 4. A majority of acknowledgements in one term commits it, and the core delivers it (commit, log).
+//!
+//! Before this walk, a majority fetches a bulk payload (below dissemination: spreading and serving at its origin,
+//! fetching at the others). Leader changes: election_timer, election (the candidate), elector (the others), promises,
+//! role; transfer decides whether another member would lead better. Membership: membership, changes, component.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,8 @@
-//! What no correct member exceeds. Checked wherever numbers and configurations come in, from the wire (validation) and from
-//! the own log (log): so counting on from them cannot overflow, nothing is committed that could not be encoded again,
-//! and every configuration can commit something.
+//! Limits that no correct member exceeds.
+//!
+//! In: numbers, configurations, entries and checkpoints from the wire (validation) or from the local log
+//! ([`RecoveredLog::check`]). Out: whether these are sound. So counters cannot overflow, every committed entry can be
+//! encoded again, and every configuration has a vote and can commit.
 
 use std::collections::BTreeSet;
 
@@ -13,27 +15,27 @@ use crate::fetching::PAYLOAD_MAX;
 use crate::ids::Position;
 use crate::numbers::NUMBERS_MAX;
 
-/// More elections than a member can have missed: one every 10 ms for a year.
+/// More terms than a member can have missed: one every 10 ms for a year.
 pub(crate) const NUMBER_STEP_MAX: u64 = 1 << 32;
 /// More members than any cluster has.
 pub(crate) const MEMBERS_MAX: usize = 1024;
 
-/// How far positions, and numbers of ballots, views and submissions, may have been counted.
+/// An upper bound for positions, and for numbers of terms, views and submissions.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting(u64);
 
 impl Counting {
-    /// What a peer may say: nobody gets further by counting.
+    /// The bound for messages of peers: no correct member counts this far.
     pub const OF_PEERS: Counting = Counting(1 << 62);
-    /// What the own files may hold: this member may have counted on from there.
+    /// The bound for the own files: this member may have counted on from a peer's number.
     pub const OF_OWN_FILES: Counting = Counting(1 << 63);
 
-    /// True if counting gets there.
+    /// True if the count is below the bound.
     pub fn reaches(self, count: u64) -> bool {
         count < self.0
     }
 
-    /// The same, of all of these.
+    /// True if all of these counts are below the bound.
     pub(crate) fn reaches_all(self, counts: &[u64]) -> bool {
         counts.iter().all(|count| self.reaches(*count))
     }
@@ -68,9 +70,9 @@ impl Body {
 }
 
 impl Checkpoint {
-    /// True if the log of a correct member may lead to it.
+    /// True if the log of a correct member may lead to this state.
     pub(crate) fn is_sound(&self, counting: Counting) -> bool {
-        // A log that begins with the first entry has no configuration before the first one.
+        // A log that begins with the first entry has no configuration before it.
         let has_none = self.configuration == Configuration::default();
         counting.reaches_all(&[self.position, self.ballot.number])
             && self.overrides.len() <= OVERRIDES_MAX
@@ -84,8 +86,8 @@ impl Checkpoint {
 }
 
 impl RecoveredLog {
-    /// Err: why no correct process can have written it, so that no node must start with it. Checksums say that bytes are as they were
-    /// written, not that they make sense.
+    /// Err: the reason why no correct process can have written this log; no node must start with it. Checksums prove
+    /// only that the bytes are the written ones, not that they make sense.
     pub fn check(&self) -> Result<(), &'static str> {
         let counting = Counting::OF_OWN_FILES;
         if !self.checkpoint.is_sound(counting) {
@@ -112,7 +114,7 @@ impl RecoveredLog {
         Ok(())
     }
 
-    /// Last position, after the checkpoint or with it.
+    /// Last position of the log; without entries, that of the checkpoint.
     fn end(&self) -> Position {
         self.checkpoint.position + self.entries.len() as Position
     }

@@ -1,7 +1,7 @@
-//! The own log: its end, kept in memory, what of it is committed, and what is durable.
+//! The local log: its tail in memory, the commit point, and the durable position.
 //!
-//! Comes in: entries, checkpoints, and the position up to which to commit. Goes out: entry after entry what was committed.
-//! Holds: nothing committed is ever dropped (rule 1).
+//! In: entries, checkpoints, and the position up to which to commit. Out: the committed entries, one after the other. A
+//! committed entry is never dropped (rule 1).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,7 +13,7 @@ use crate::ids::{Ballot, Position, ReplicaId, SubmissionId, Uuid};
 use crate::message::Summary;
 use crate::tail::Tail;
 
-/// Entries dropped from memory at a time: the rest can wait for the next event.
+/// Greatest number of entries dropped from memory at a time: the rest waits for the next event.
 const TRIMMED_AT_ONCE: Position = 4096;
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -23,7 +23,7 @@ pub(crate) struct Log {
     /// Position of the configuration in force.
     configured_at: Position,
     durable: Position,
-    /// Payloads from here on, which are in the log on disk only, have to be read before this member can lead.
+    /// This member must read the payloads from this position on, which are only in the log on disk, before it can lead.
     wanted_from: Option<Position>,
 }
 
@@ -31,30 +31,30 @@ pub(crate) struct Log {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Committed {
     pub position: Position,
-    /// The submission in it, void or not.
+    /// The submission in the entry, voided or not.
     pub submission: Option<SubmissionId>,
     pub delivers: Delivers,
-    /// The configuration in force until now, and that from here on.
+    /// The configuration in force until now, and the one from here on, if the entry changes it.
     pub changed: Option<(Configuration, Configuration)>,
 }
 
-/// What a committed entry delivers.
+/// The delivery of a committed entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Delivers {
     Nothing,
-    /// A submission whose payload is in the log only.
+    /// A submission whose payload is only in the log on disk.
     FromLog,
     This(Delivery),
 }
 
 impl Log {
-    // ---- what everybody may ask ----
+    // ---- queries ----
 
     pub(crate) fn tail(&self) -> &Tail {
         &self.tail
     }
 
-    /// State at the commit point.
+    /// The group's replicated state at the commit point.
     pub(crate) fn committed(&self) -> &Checkpoint {
         &self.committed
     }
@@ -64,12 +64,12 @@ impl Log {
         self.configured_at
     }
 
-    /// Everything up to here is as durable as the durability mode promises.
+    /// The position up to which entries are as durable as the durability mode promises.
     pub(crate) fn durable(&self) -> Position {
         self.durable
     }
 
-    /// Ballot and position of the last entry: of two logs the better one has the greater (rule 1).
+    /// (term, position) of the last entry; the better of two logs has the greater pair (rule 1).
     pub(crate) fn last(&self) -> (Ballot, Position) {
         (self.tail.end_ballot(), self.tail.end())
     }
@@ -78,7 +78,7 @@ impl Log {
         self.tail.summary(self.committed.position)
     }
 
-    /// The uncommitted configurations, the oldest first.
+    /// The pending configurations, oldest first.
     pub(crate) fn uncommitted(
         &self,
     ) -> impl DoubleEndedIterator<Item = (Position, &Configuration)> {
@@ -91,8 +91,8 @@ impl Log {
         last.map_or(&self.committed.configuration, |(_, latest)| latest)
     }
 
-    /// True if this holds for the committed configuration and every later one: what is ordered now needs a majority of each
-    /// (rule 3).
+    /// True if `holds` is true for the committed configuration and for every pending one. An entry ordered now needs a
+    /// majority of each of them (rule 3).
     pub(crate) fn in_every_configuration(&self, holds: impl Fn(&Configuration) -> bool) -> bool {
         if planted(Mutant::OutdatedViewElects) {
             return holds(&self.committed.configuration);
@@ -103,14 +103,14 @@ impl Log {
         holds(&self.committed.configuration) && self.uncommitted().all(|(_, later)| holds(later))
     }
 
-    /// True if the replica's word may be needed: as long as a configuration without it is not
-    /// committed, that of the one before counts too (rule 3).
+    /// True if the committed configuration or the newest one lists the replica: then its acknowledgement or promise may
+    /// be needed (rule 3).
     pub(crate) fn has_seat(&self, replica: ReplicaId) -> bool {
         self.latest().replica(replica).is_some()
             || self.committed.configuration.replica(replica).is_some()
     }
 
-    /// The overrides in the log, committed or not.
+    /// The forced views in the log, committed or not.
     pub(crate) fn overrides(&self) -> Vec<Uuid> {
         let mut overrides = self.committed.overrides.clone();
         overrides.extend(
@@ -120,9 +120,9 @@ impl Log {
         overrides
     }
 
-    /// The position that may be committed now, if there is one, in this ballot. `acked`: up to where members that weigh a
-    /// majority of a configuration have acknowledged. From an uncommitted configuration on, entries need its majority and that
-    /// of all before it (rule 3); an override needs its own only (rule 11).
+    /// Returns the position that may be committed now in this term, if any. `quorum`: the position that a majority of a
+    /// configuration has acknowledged. From a pending configuration on, entries need its majority and those of all
+    /// before it (rule 3). A forced view needs only its own majority (rule 11).
     pub(crate) fn committable(
         &self,
         ballot: Ballot,
@@ -150,7 +150,7 @@ impl Log {
             }
             let next = later.get(index).map(|(next, _)| next - 1);
             let candidate = acked.min(next.unwrap_or(self.tail.end()));
-            // Entries of older ballots are committed only through one of this ballot (rule 1).
+            // Entries of older terms are committed only through one of this term (rule 1).
             let own = self.tail.ballot_at(candidate) == Some(ballot);
             if candidate >= from && (own || planted(Mutant::OldEntriesCommitByCount)) {
                 best = Some(candidate);
@@ -159,9 +159,9 @@ impl Log {
         best
     }
 
-    // ---- what the coordinator tells ----
+    // ---- inputs from the coordinator ----
 
-    /// The log of a new history, or of one that goes on with other members.
+    /// Begins the log of a new history, or of one that goes on with other members.
     pub(crate) fn found(
         &mut self,
         history: Uuid,
@@ -173,14 +173,15 @@ impl Log {
         self.committed.configuration = configuration;
     }
 
-    /// An earlier process's log. Gives the position up to which it is certainly committed.
+    /// Takes an earlier process's log. Returns the position up to which it is certainly committed.
     pub(crate) fn resume(&mut self, log: RecoveredLog) -> Position {
         let (base, ballot) = (log.checkpoint.position, log.checkpoint.ballot);
         self.tail = Tail::recovered(base, ballot, log.entries, log.left);
         self.committed = log.checkpoint;
         self.configured_at = self.committed.position;
         self.durable = self.tail.end();
-        // A configuration is proposed when the one before is committed; an override need not wait for that.
+        // A leader proposes a configuration only when the one before is committed; a forced view need not wait for
+        // that.
         let configurations: Vec<_> = self.uncommitted().collect();
         let proven = configurations
             .windows(2)
@@ -190,7 +191,7 @@ impl Log {
         proven.max(log.commit)
     }
 
-    /// The log begins anew above a checkpoint.
+    /// Begins the log anew above a checkpoint.
     pub(crate) fn begin_at(&mut self, checkpoint: &Checkpoint) {
         self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
         self.committed = checkpoint.clone();
@@ -206,12 +207,12 @@ impl Log {
         }
     }
 
-    /// The disk has everything up to here.
+    /// Everything up to this position is durable.
     pub(crate) fn flushed(&mut self, position: Position) {
         self.durable = self.durable.max(position.min(self.tail.end()));
     }
 
-    /// Drops what lies above `after`; gives that.
+    /// Drops the entries above `after`, and returns them.
     pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
         assert!(
             after >= self.committed.position,
@@ -221,7 +222,7 @@ impl Log {
         self.tail.truncate(after)
     }
 
-    /// Payloads from here on, which are in the log on disk only, are to be read back.
+    /// Requests the payloads from this position on, which are only in the log on disk.
     pub(crate) fn want_from(&mut self, position: Position) {
         self.wanted_from = Some(position);
     }
@@ -230,12 +231,12 @@ impl Log {
         self.wanted_from.take()
     }
 
-    /// Payloads that were in the log on disk only, read back. False: they are something else.
+    /// Takes payloads that were read back from the log on disk. Returns false if these are other entries.
     pub(crate) fn restore(&mut self, found: Vec<Entry>) -> bool {
         self.tail.restore(found)
     }
 
-    /// Drops committed entries from memory. `lacking`: up to where all have them that are sent entries.
+    /// Drops committed entries from memory. `lacking`: the position that all members in replication have acknowledged.
     pub(crate) fn trim(&mut self, tail_bytes: usize, lacking: Option<Position>) {
         let committed = self.committed.position;
         self.tail.trim_left(committed);
@@ -255,7 +256,7 @@ impl Log {
         let position = self.committed.position + 1;
         let entry = self.tail.head(position).cloned();
         let entry = entry.expect("entries above the commit point are never trimmed");
-        // Entries above an uncommitted configuration wait for it, so the committed one is the one in force here.
+        // Entries above a pending configuration wait for it, so the committed configuration is in force for this entry.
         let in_force = &self.committed.configuration;
         let delivers = match &entry.body {
             Body::Submission { id, payload }
@@ -309,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Of members with one vote each.
+    /// A configuration of these members, with one vote each.
     fn view(members: &[u8]) -> Configuration {
         let member = |n: &u8| Member {
             replica: ReplicaId(number(*n)),

@@ -1,22 +1,22 @@
-//! The log as the core reads it back.
+//! The interface through which the core reads its log back.
 
 use bytes::Bytes;
 
 use crate::entry::{Body, Entry};
 use crate::ids::{Position, SubmissionId};
 
-/// The log cannot be read at the moment, by a lack that passes: the same is to be asked again later.
+/// The log cannot be read at the moment, for a reason that passes: the caller tries again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotNow;
 
-/// An entry without the payload of a submission, which may be large.
+/// An entry without its submission's payload, which may be large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryHead {
-    /// The payload of a submission is empty here.
+    /// The entry; a submission's payload is empty here.
     pub entry: Entry,
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     pub len: u32,
-    /// CRC-32C of the payload; it is not looked at here whether that is intact.
+    /// CRC-32C of the payload, which is not checked against it here.
     pub digest: u32,
 }
 
@@ -33,23 +33,24 @@ impl From<Entry> for EntryHead {
 
 /// The part of the log that the core does not hold in memory.
 pub trait LogReader {
-    /// The entry at `position`, None if the log does not reach back to it.
+    /// Reads the entry at `position`; None if the log does not reach back to it.
     fn read(&self, position: Position) -> Result<Option<Entry>, NotNow>;
 
-    /// What the entry at `position` takes, its payload and some more; None if the log does not reach back to it. Nothing is
-    /// read where the log knows it.
+    /// Approximate size of the entry at `position` in bytes, payload included; None if the log does not reach back to
+    /// it. An implementation that knows the size reads nothing.
     fn len_bytes(&self, position: Position) -> Option<usize> {
         let entry = self.read(position).ok()??;
         Some(entry.size_bytes())
     }
 
-    /// The same without its payload: that of a large one is not read.
+    /// Reads the entry at `position` without its payload; an implementation need not read a large payload.
     fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
         Ok(self.read(position)?.map(EntryHead::from))
     }
 
-    /// These bytes of the payload of this submission, as far as there are any; None if the log does not hold it at
-    /// `position`, intact: then it has no head any more either. A large payload is not read as a whole.
+    /// Reads these bytes of this submission's payload, as far as they exist. None if the log does not hold an intact
+    /// entry of it at `position`: then [`Self::head`] finds none either. An implementation need not read a large
+    /// payload as a whole.
     fn read_part(
         &self,
         position: Position,
@@ -61,8 +62,8 @@ pub trait LogReader {
         Ok(entry.and_then(|entry| entry.payload_part(id, offset, len)))
     }
 
-    /// Entries from `from` to `last` at most, in order, until they exceed `max_bytes`; at least one if the log
-    /// reaches back to `from`.
+    /// Reads entries from `from` to at most `last`, in order, up to `max_bytes`; at least one if the log reaches back
+    /// to `from`.
     fn read_run(
         &self,
         from: Position,

@@ -1,20 +1,20 @@
-//! Since when a majority has been heard, or missed.
+//! The times at which this process heard a majority, lost it, or had one without being primary.
 //!
-//! Comes in: words of leaders that had a majority. Goes out: whether this process may still believe that it is primary, and how
-//! long others have been waited for.
+//! In: messages of leaders that had a majority. Out: whether this process may stay primary, and how long it has waited
+//! for others.
 
 use crate::ids::TimeMs;
 use crate::reminder::Reminder;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Majority {
-    /// Last word of a leader that had one.
+    /// Last message of a leader that had a majority.
     heard_at: TimeMs,
-    /// When this node last ceased to be primary for want of one.
+    /// When this node last became non-primary because it heard no majority.
     lost_at: Option<TimeMs>,
-    /// Since when one has been here without being primary.
+    /// Since when this node has heard a majority without being primary.
     here_since: TimeMs,
-    /// Of who is missing.
+    /// For the log line about missing members.
     reminder: Reminder,
 }
 
@@ -28,22 +28,22 @@ impl Majority {
         }
     }
 
-    /// None was heard for so long.
+    /// True if no majority was heard for this long.
     pub(crate) fn is_silent(&self, now: TimeMs, for_ms: TimeMs) -> bool {
         now >= self.heard_at + for_ms
     }
 
-    /// It was lost less than so long ago.
+    /// True if this node lost the majority less than this long ago.
     pub(crate) fn was_just_lost(&self, now: TimeMs, within_ms: TimeMs) -> bool {
         self.lost_at.is_some_and(|at| now < at + within_ms)
     }
 
-    /// One has been here for so long, without being primary.
+    /// True if this node has heard a majority for this long without being primary.
     pub(crate) fn has_waited(&self, now: TimeMs, for_ms: TimeMs) -> bool {
         now >= self.here_since + for_ms
     }
 
-    /// It is time to say who is missing.
+    /// True if the log line about missing members is due.
     pub(crate) fn is_reminder_due(&self, now: TimeMs) -> bool {
         self.reminder.would_be_due(now)
     }
@@ -56,17 +56,17 @@ impl Majority {
         self.lost_at = Some(now);
     }
 
-    /// None is here, or one that is primary.
+    /// No majority is here, or this node is primary: the wait begins again.
     pub(crate) fn waits_from(&mut self, now: TimeMs) {
         self.here_since = now;
     }
 
-    /// Who is missing was said, or need not be said for a while.
+    /// The line about missing members was written, or can wait one period.
     pub(crate) fn remind_later(&mut self, now: TimeMs) {
         self.reminder = Reminder::later(now);
     }
 
-    /// Moves the last word.
+    /// Moves the time at which a majority was heard last.
     pub(crate) fn shift_heard(&mut self, shift: impl Fn(&mut TimeMs)) {
         shift(&mut self.heard_at);
     }

@@ -1,8 +1,9 @@
-//! How far the own log is the leader's, in the promised ballot, and the order records that are not in it yet.
+//! The part of the local log that agrees with the leader's, in the promised term, and the order records that are not in
+//! it yet.
 //!
-//! Comes in: order records, checkpoints, heartbeats. Goes out: what may be acknowledged, and when to ask the leader to go on from
-//! where the two logs agree. Holds: what is acknowledged in a ballot is the leader's; what lies beyond may be a suffix of an
-//! older ballot that will be dropped (rule 1).
+//! In: order records, checkpoints, heartbeats. Out: the position that may be acknowledged, and the time for a catch-up
+//! request. An entry acknowledged in a term is the leader's; later ones may be a suffix of an older term that will be
+//! dropped (rule 1).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,42 +14,42 @@ use crate::message::{Append, WireBody, WireEntry};
 use crate::reminder::Reminder;
 use crate::thresholds::Thresholds;
 
-/// A hole in the order is asked for after this time: its payload may just be slower than its order.
+/// A follower requests a catch-up for a hole after this time: the payload may only be slower than its order record.
 pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
-/// A catch-up asked for is asked for again after this time without progress.
+/// A catch-up request is repeated after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Matching {
-    /// The leader's log and this one have met, in the promised ballot.
+    /// True if this log and the leader's are known to agree up to some position, in the promised term.
     matched: bool,
-    /// Up to here the log is the leader's, in the promised ballot.
+    /// The position up to which this log agrees with the leader's, in the promised term.
     agreed: Position,
-    /// The leader of the promised ballot has other committed entries than this log.
+    /// True if the leader of the promised term contradicts committed or agreed entries of this log.
     forked: bool,
     fork_reminder: Reminder,
-    /// Order records whose payload, or predecessor's payload, has not come in yet.
+    /// Order records whose payload, or an earlier one's payload, has not come in yet.
     incoming: Incoming,
-    /// Since when the first of them misses its payload.
+    /// Since when the first of them has waited for its payload.
     hole_since: Option<TimeMs>,
-    /// Where the own log ended when the leader's last heartbeat came in.
+    /// Position of the last order record when the leader's last heartbeat came in.
     end_at_status: Option<Position>,
-    /// When the leader was last asked to go on from where the logs agree; none since something has come.
+    /// Time of the last catch-up request; None if something has come since.
     asked_at: Option<TimeMs>,
     last_ack: (Ballot, Position),
 }
 
-/// What became of an order record.
+/// The result of [`Matching::place`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// It is in its place, or needs none.
+    /// The order record is in its place, or needs none.
     Taken,
-    /// It comes behind all others.
+    /// The order record comes behind all others.
     Behind(WireEntry),
 }
 
 impl Matching {
-    // ---- what everybody may ask ----
+    // ---- queries ----
 
     pub(crate) fn is_matched(&self) -> bool {
         self.matched
@@ -62,7 +63,7 @@ impl Matching {
         self.agreed
     }
 
-    /// Where the part of a log that ends here ends that the leader stands for.
+    /// The last position that agrees with the leader's log, in a log that ends at `end`.
     pub(crate) fn agreed_end(&self, end: Position) -> Position {
         match self.matched {
             true if planted(Mutant::SuffixAcknowledged) => end,
@@ -75,7 +76,7 @@ impl Matching {
         &self.incoming
     }
 
-    /// Position of the last order record, in a log that ends here or in front of it.
+    /// Position of the last order record, waiting or in the log. `end`: the log's end.
     pub(crate) fn expected(&self, end: Position) -> Position {
         self.incoming.back().map_or(end, |entry| entry.position)
     }
@@ -84,22 +85,22 @@ impl Matching {
         self.hole_since
     }
 
-    /// When the hole is to be asked for.
+    /// The time for a catch-up request about the hole; None: there is no hole.
     pub(crate) fn pulls_at(&self) -> Option<TimeMs> {
         let asked = self.asked_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
         let since = self.hole_since?;
         Some((since + HOLE_PATIENCE_MS).max(asked))
     }
 
-    /// The first order record has missed its payload for too long.
+    /// True if the first order record has waited for its payload for too long.
     pub(crate) fn has_hole(&self, now: TimeMs) -> bool {
         let is_over = |since| now >= since + HOLE_PATIENCE_MS;
         self.hole_since.is_some_and(is_over)
     }
 
-    // ---- what the coordinator tells ----
+    // ---- inputs from the coordinator ----
 
-    /// Another ballot is promised: nothing is known of its leader's log.
+    /// Another term is promised: nothing is known of its leader's log.
     pub(crate) fn promised(&mut self) {
         self.matched = false;
         self.forked = false;
@@ -108,17 +109,17 @@ impl Matching {
         self.asked_at = None;
     }
 
-    /// This member's own log is the leader's.
+    /// This member leads: its log is the leader's.
     pub(crate) fn leads(&mut self) {
         self.matched = true;
     }
 
-    /// The log is not known to be the leader's any more.
+    /// This log is no longer known to agree with the leader's.
     pub(crate) fn part(&mut self) {
         self.matched = false;
     }
 
-    /// The two logs are the same up to some position; true if that is new.
+    /// The two logs agree up to some position. Returns true if that is new.
     pub(crate) fn meet(&mut self) -> bool {
         let is_new = !std::mem::replace(&mut self.matched, true);
         if is_new {
@@ -127,24 +128,24 @@ impl Matching {
         is_new
     }
 
-    /// They are the same up to here.
+    /// The two logs agree up to this position.
     pub(crate) fn agree(&mut self, position: Position) {
         self.agreed = self.agreed.max(position);
     }
 
-    /// The leader's entries follow on what is committed here.
+    /// The leader's entries do not contradict this log.
     pub(crate) fn follows(&mut self) {
         self.forked = false;
     }
 
-    /// The leader has another entry where this log's is fixed; true if that is to be told now.
+    /// The leader contradicts a fixed entry of this log. Returns true if the log line about that is due.
     pub(crate) fn fork(&mut self, now: TimeMs) -> bool {
         self.forked = true;
         self.matched = false;
         self.fork_reminder.is_due(now)
     }
 
-    /// The log begins anew above a checkpoint of the leader's.
+    /// The log begins anew above a checkpoint of the leader.
     pub(crate) fn begin_at(&mut self, position: Position) {
         self.forked = false;
         self.incoming.clear();
@@ -154,14 +155,14 @@ impl Matching {
         self.last_ack = Default::default();
     }
 
-    /// The leader counts this member's progress from a checkpoint on that lies within this log.
+    /// The leader sent a checkpoint that lies within this log, and counts this member's progress from there.
     pub(crate) fn keep_from(&mut self, position: Position) {
         self.agree(position);
         self.last_ack = Default::default();
     }
 
-    /// Where an entry would have to be another one that is committed, or was agreed on in this ballot, as far as is
-    /// remembered (rule 1).
+    /// Returns the position at which the append contradicts a fixed entry, as far as memory reaches back. Committed
+    /// entries are fixed, and those agreed with the leader in this term (rule 1).
     pub(crate) fn contradicted_at(&self, log: &Log, append: &Append) -> Option<Position> {
         let prev = (append.prev_position, append.prev_ballot);
         let entries = append.entries.iter().map(|e| (e.position, e.ballot));
@@ -176,7 +177,7 @@ impl Matching {
         links.find(differs).map(|(position, _)| position)
     }
 
-    /// True once in a while: the leader may be asked to go on from where the logs agree.
+    /// Returns true if a catch-up request may be sent now, and notes it as sent.
     pub(crate) fn may_ask(&mut self, now: TimeMs) -> bool {
         let waits = |at| now < at + SUMMARY_RETRY_MS;
         let may = !self.asked_at.is_some_and(waits);
@@ -186,26 +187,28 @@ impl Matching {
         may
     }
 
-    /// Something has changed: the next question need not wait.
+    /// Something has changed: the next catch-up request need not wait.
     pub(crate) fn ask_at_once(&mut self) {
         self.asked_at = None;
     }
 
-    /// The leader's heartbeat says where its log ends; true if nothing has come since the one before although it goes on. Order
-    /// records travel ahead of a heartbeat on the same connection: what is missing was lost.
+    /// Takes the log end from the leader's heartbeat. Returns true if no order record has come since the previous
+    /// heartbeat, although the leader's log is longer. Order records travel ahead of a heartbeat on the same
+    /// connection, so the missing ones were lost.
     pub(crate) fn has_stalled(&mut self, leaders_end: Position, end: Position) -> bool {
         let expected = self.expected(end);
         let before = self.end_at_status.replace(expected);
         leaders_end > expected && before == Some(expected)
     }
 
-    /// This ballot's acknowledgement: false if it was the last one, too.
+    /// Notes an acknowledgement to send. Returns false if it equals the last one.
     pub(crate) fn acknowledges(&mut self, ballot: Ballot, position: Position) -> bool {
         let ack = (ballot, position);
         std::mem::replace(&mut self.last_ack, ack) != ack
     }
 
-    /// Puts an order record in its place behind a log that ends before `first`; what conflicts with it is dropped.
+    /// Puts an order record in its place, and drops waiting ones that conflict with it. `first`: the position after the
+    /// log's end.
     pub(crate) fn place(
         &mut self,
         entry: WireEntry,
@@ -216,23 +219,23 @@ impl Matching {
         match self.incoming.get(index) {
             Some(known) if known.ballot == entry.ballot => {
                 let is_full = matches!(entry.body, WireBody::Full(_));
-                // Without room it stays a reference, and its payload is asked for when it is the first.
+                // Without room the record stays a reference. Its payload is requested when it is the first.
                 if is_full && self.incoming.has_room_at(index, &entry, thresholds) {
                     self.incoming.replace(index, entry);
                 }
                 return Placed::Taken;
             }
-            // From a correct leader only after a ballot that has cleared these: a position has one
-            // entry in each ballot's log.
+            // A correct leader causes this only after a new term, which clears these records: a position has one entry
+            // in each term's log.
             Some(_) => self.incoming.truncate(index),
             None if index == self.incoming.len() => {}
-            // Cannot happen within a contiguous Append; a hole is asked for again by the heartbeat.
+            // Cannot happen within a contiguous Append; after the next heartbeat a hole is requested again.
             None => return Placed::Taken,
         }
         Placed::Behind(entry)
     }
 
-    /// Room for one more?
+    /// True if there is room for one more order record.
     pub(crate) fn has_room(&self, entry: &WireEntry, thresholds: &Thresholds) -> bool {
         self.incoming.has_room(entry, thresholds)
     }
@@ -242,18 +245,18 @@ impl Matching {
         self.incoming.push_back(entry);
     }
 
-    /// The first order record goes into the log.
+    /// Removes the first order record, which goes into the log.
     pub(crate) fn take_first(&mut self) {
         self.incoming.pop_front();
         self.asked_at = None;
     }
 
-    /// All order records are to be fed again.
+    /// Drops all waiting order records; the leader must send them again.
     pub(crate) fn drop_incoming(&mut self) {
         self.incoming.clear();
     }
 
-    /// What was complete is in the log; `grew`: there was something.
+    /// The complete order records are in the log: notes since when a hole exists. `grew`: the log grew by that.
     pub(crate) fn note_hole(&mut self, grew: bool, now: TimeMs) {
         if self.incoming.is_empty() {
             self.hole_since = None;
@@ -268,7 +271,7 @@ impl Matching {
         if let Some(at) = &mut self.asked_at {
             aged(at, SUMMARY_RETRY_MS);
         }
-        // Asked so long ago that it may be asked again: as if never asked.
+        // A request so old that it may be repeated equals none.
         self.asked_at = self.asked_at.filter(|at| now < at + SUMMARY_RETRY_MS);
         if let Some(at) = &mut self.fork_reminder.told_at {
             aged(at, Reminder::PERIOD_MS);

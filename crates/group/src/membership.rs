@@ -1,4 +1,7 @@
-//! Admission, removal and weights: members ask, the leader proposes configurations, one at a time (changes).
+//! The coordinator's work on membership: admission, removal, weights, and the first view.
+//!
+//! In: requests of members and of this process. Out: proposed configurations, join requests. Members ask; only the
+//! leader proposes, one configuration at a time (module `changes`).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -11,7 +14,7 @@ use crate::known::known;
 use crate::message::{Join, Message, Standing, Status};
 
 impl Group {
-    /// Starts a component of one.
+    /// Starts a component with this member alone.
     pub(crate) fn bootstrap(
         &mut self,
         history: Uuid,
@@ -32,7 +35,7 @@ impl Group {
             voter: true,
             ..self.context.config().me.clone()
         };
-        // The founder needs nobody's vote for its first view.
+        // The founder needs no other member's vote for its first view.
         let mut founded = Configuration {
             number: self.component.left_number(),
             members: vec![me],
@@ -54,7 +57,7 @@ impl Group {
         });
     }
 
-    /// Proposes one configuration with all that is wished for and due, if none is under way.
+    /// Proposes one configuration with all requests that are due, if none is pending.
     pub(crate) fn propose_changes(&mut self) {
         let is_back = self.is_majority_back();
         let is_intact = !self.vote.is_amnesiac();
@@ -90,7 +93,7 @@ impl Group {
         };
         let asked = leader.changes.ask_admission(known!(self), from, join);
         if let Err(reason) = asked {
-            // Without a majority nobody can say which branch is the cluster's (rule 11).
+            // A leader without a majority cannot know which branch is the cluster's (rule 11), so it does not refuse.
             if self.component.is_primary() || planted(Mutant::MinorityRefuses) {
                 self.send(from, Message::JoinRefused { reason });
             }
@@ -109,8 +112,8 @@ impl Group {
         }
     }
 
-    /// `pc.weight` of this member: ordered through the leader; a member without one sends it
-    /// with its next admission.
+    /// Sets `pc.weight` of this member. The leader orders it; a member that knows no leader sends it with its next join
+    /// request.
     pub(crate) fn set_weight(&mut self, weight: u8) {
         self.context.config_mut().me.full_weight = weight;
         let me = self.me();
@@ -121,7 +124,7 @@ impl Group {
         }
     }
 
-    /// Asks the cluster for admission, again and again, until a view says so.
+    /// Requests admission from all leaders here, repeatedly, until a view lists this process.
     pub(crate) fn ask_to_join(&mut self) {
         let retry_ms = self.context.config().heartbeat_ms * 3;
         if !(self.component).may_ask_to_join(self.context.now(), retry_ms) {
@@ -130,7 +133,7 @@ impl Group {
         let history = self.log.committed().history;
         let leaders = self.peers.connected().filter(|(_, peer)| {
             let status = peer.status.as_ref();
-            // A process with a history goes on with it: another cluster's view is no way back.
+            // A process with a history requests admission only from leaders of its own cluster UUID.
             let leads = |s: &Status| {
                 let same = history.is_nil() || s.history == history;
                 s.leader && s.standing != Standing::Outside && same
@@ -159,7 +162,7 @@ impl Group {
         self.send_all(leaders, Message::Join(join));
     }
 
-    /// Wishes for a new view although nobody comes or goes.
+    /// Requests a new view although no member comes or goes.
     pub(crate) fn wish_reform(&mut self) {
         let left = match planted(Mutant::TakeoverMakesView) {
             true => self.log.committed().configuration.number,

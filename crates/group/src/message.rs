@@ -101,7 +101,7 @@ pub enum Message {
         /// The sender's promised term, which is on disk: its support for that term's replica as founder.
         promised: Ballot,
     },
-    /// "What is your log's end?" (rule 17)
+    /// "Tell me the end of your log" (rule 17).
     LogEnd {
         /// The round's number; the reply returns it.
         round: u64,
@@ -135,7 +135,7 @@ pub enum Message {
     Part {
         /// The payload's source.
         source: Source,
-        /// Where it begins.
+        /// Offset of the part's first byte.
         offset: u32,
         /// The part; empty if the sender does not have the payload.
         bytes: Bytes,

@@ -191,7 +191,7 @@ impl<'a> Branches<'a> {
         let own = self.log.committed();
         let mut statuses = self.peers.statuses();
         if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
-            return String::new(); // it takes this node in
+            return String::new(); // the primary component admits this node
         }
         let how = match self.furthest() {
             Some(name) => format!(

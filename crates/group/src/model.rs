@@ -10,10 +10,10 @@ use crate::reads;
 use crate::reminder::Reminder;
 
 impl Group {
-    /// Moves this core to a clock that reads `now`. Every stamp keeps its age, but one that no timer
-    /// tells from an older one any more gets the age at which that begins; so two cores that differ
-    /// in nothing but how long ago things were over become equal. Counters start at 0 again and are
-    /// returned. `now` must exceed every time-out.
+    /// Moves this core to a clock that reads `now`, which must exceed every timeout. Every stamp keeps its age, up to
+    /// the age from which on no timer distinguishes it from an older one; older stamps get that age. So two cores
+    /// become equal if they differ only in the age of things that are over. Returns the counters, which start at 0
+    /// again.
     pub fn rebase(&mut self, now: TimeMs) -> Counters {
         let old = self.context.now();
         let aged = |stamp: &mut TimeMs, oldest_ms: TimeMs| {
@@ -28,7 +28,7 @@ impl Group {
         self.component
             .majority_mut()
             .shift_heard(|at| aged(at, suspect_ms));
-        // Its age also tells whether this process has overslept.
+        // The age of this stamp also tells whether this process has overslept.
         let beat_ms = self.context.config().heartbeat_ms + suspect_ms;
         aged(self.context.heartbeat_at(), beat_ms);
         let (join_sent_at, leaving) = self.component.stamps();

@@ -1,5 +1,7 @@
-//! Last submission number ordered of every replica, as far as it is remembered: replicated state, a function of the log
-//! alone.
+//! The last ordered submission number of each replica, as far as it is remembered.
+//!
+//! In: the entries of the log, one after the other. Out: the last number of an incarnation. This is replicated state: a
+//! function of the log alone, and bounded.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +10,34 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId};
 use crate::limits::MEMBERS_MAX;
 
-/// Replicas that are in no view and remembered all the same: those that have left it last.
+/// Greatest number of remembered replicas that have left the view: those that left last.
 const ABSENT_MAX: usize = 1024;
-/// Replicas that are remembered at most.
+/// Greatest number of remembered replicas.
 pub(crate) const NUMBERS_MAX: usize = ABSENT_MAX + MEMBERS_MAX;
 
-/// What is remembered of one replica.
+/// The numbers of one replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Counted {
     /// Its latest incarnation.
     pub incarnation: Incarnation,
-    /// Last submission number ordered.
+    /// Its last ordered submission number.
     pub number: u64,
-    /// Position of the first configuration without it; 0: the latest one seats it.
+    /// Position of the first configuration without it; 0: the latest one lists it.
     pub left_at: Position,
 }
 
-/// Kept when a member leaves the view: the same incarnation may come back and count on. Of those that have left, the newest
-/// 1024 are kept; whoever comes back later begins with number 0 and voids what it once submitted (`Group::fail_covered`).
+/// The numbers of all remembered replicas. A member that leaves the view is remembered, because the same incarnation
+/// may come back and count on. Of the replicas that have left, only the last 1024 are remembered. One that returns
+/// after that begins with number 0, and voids its earlier submissions (`Group::fail_covered`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Numbers {
     replicas: BTreeMap<ReplicaId, Counted>,
-    /// Whose incarnation it is: entries name incarnations. As many as `replicas`.
+    /// The replica of each incarnation, because entries name incarnations. As many as `replicas`.
     owners: BTreeMap<Incarnation, ReplicaId>,
 }
 
 impl Numbers {
-    /// Last number ordered for this submitter; None if another incarnation took its place, or it is not remembered.
+    /// Last number ordered for this origin; None if another incarnation took its place, or if it is not remembered.
     pub fn last(&self, replica: ReplicaId, incarnation: Incarnation) -> Option<u64> {
         let counted = self.replicas.get(&replica)?;
         (counted.incarnation == incarnation).then_some(counted.number)
@@ -56,7 +59,7 @@ impl Numbers {
         }
     }
 
-    /// A new incarnation of a replica starts to count anew; the same one counts on.
+    /// Accounts for a configuration: a new incarnation of a replica starts to count anew; the same one counts on.
     fn seat(&mut self, position: Position, configuration: &Configuration) {
         for (replica, counted) in &mut self.replicas {
             if counted.left_at == 0 && configuration.replica(*replica).is_none() {
@@ -100,7 +103,7 @@ impl Numbers {
         }
     }
 
-    /// An incarnation belongs to one replica: to the last that had it.
+    /// Remembers the numbers of a replica. An incarnation belongs to one replica: to the last that had it.
     pub(crate) fn remember(&mut self, replica: ReplicaId, counted: Counted) {
         if let Some(before) = self.replicas.insert(replica, counted) {
             self.owners.remove(&before.incarnation);
@@ -112,22 +115,22 @@ impl Numbers {
         }
     }
 
-    /// So many replicas are remembered.
+    /// The number of remembered replicas.
     pub fn len(&self) -> usize {
         self.replicas.len()
     }
 
-    /// True if none is.
+    /// True if no replica is remembered.
     pub fn is_empty(&self) -> bool {
         self.replicas.is_empty()
     }
 
-    /// What is remembered, by replica.
+    /// The numbers of all remembered replicas, in the order of replica ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Counted> {
         self.replicas.values()
     }
 
-    /// The same, for an encoding.
+    /// All remembered replicas with their numbers, for the encoding.
     pub(crate) fn replicas(&self) -> &BTreeMap<ReplicaId, Counted> {
         &self.replicas
     }
@@ -192,7 +195,7 @@ mod tests {
         assert_eq!(last(&numbers, oldest - 1), None);
         assert_eq!(last(&numbers, oldest), Some(5));
         assert_eq!(last(&numbers, 0), Some(0), "it never left");
-        // Whoever comes back, and leaves again, is the last to be forgotten.
+        // A replica that comes back and leaves again is the last to be forgotten.
         apply(&mut numbers, position + 1, view([0, oldest]));
         apply(&mut numbers, position + 2, view([0, 200_000]));
         apply(&mut numbers, position + 3, view([0, 200_001]));
@@ -225,7 +228,7 @@ mod tests {
         assert!(!numbers.cover(id(&moved, 1)) && numbers.cover(id(&moved, 0)));
     }
 
-    /// What a commit costs, in ns, with so many replicas remembered.
+    /// The cost of one `count` in ns, with this many remembered replicas.
     fn cost_ns(replicas: u64) -> u128 {
         let mut numbers = Numbers::default();
         for who in 0..replicas {
@@ -248,7 +251,7 @@ mod tests {
         best.min().unwrap_or_default()
     }
 
-    /// A scan took 30,000 times as long for 100,000 as for three.
+    /// A scan took 30,000 times as long for 100,000 replicas as for three.
     #[test]
     fn a_commit_costs_the_same_with_100_000_replicas_remembered() {
         let (few, many) = (cost_ns(3), cost_ns(100_000));

@@ -1,4 +1,7 @@
-//! The leader at work: it gives positions, sends the members of its log, and hands its leadership over to another.
+//! The coordinator's work as leader: it gives positions, replicates its log, and transfers leadership.
+//!
+//! In: submissions, summaries, the tick. Out: entries of its term, appends and installs, `TakeLeadership`. It orders
+//! only while it hears a majority of every configuration in force (rule 7).
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,7 +16,7 @@ use crate::message::{Message, Summary};
 use crate::replication::{Leading, ToMembers};
 use crate::transfer::{Outlooks, Transfer, TransferOutput};
 
-/// Borrows what the leader's messages say from a group, beside its role.
+/// Borrows [`Leading`] from a group, so that the caller can change the group's role meanwhile.
 macro_rules! leading {
     ($group:expr, $own_ack:expr) => {
         Leading {
@@ -28,8 +31,8 @@ macro_rules! leading {
 impl Group {
     // ---- positions ----
 
-    /// Takes leadership of the promised ballot, whose promises are in. `withdrawn` gives the last number that a
-    /// void in this entry's place covers.
+    /// Becomes leader of the promised term. `withdrawn`: for an entry that a void must replace, the last submission
+    /// that the void covers.
     pub(crate) fn begin_to_lead(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
         assert_eq!(
             self.vote.promised().replica,
@@ -42,7 +45,7 @@ impl Group {
         self.election_timer.leads();
         self.matching.leads();
         let mut numbers = self.log.committed().numbers.clone();
-        // A withdrawn submission and all after it are re-appended under this ballot (rule 7).
+        // A withdrawn submission and all entries after it are appended again in this term (rule 7).
         let first_void = self
             .log
             .tail()
@@ -79,7 +82,7 @@ impl Group {
         self.announce();
     }
 
-    /// True if this leadership has ordered or voided that number.
+    /// True if this leader's log has ordered or voided that number.
     fn is_counted(&self, id: SubmissionId) -> bool {
         let Some(leader) = self.role.leader() else {
             return false; // its caller holds leadership
@@ -87,7 +90,7 @@ impl Group {
         leader.has_counted(id)
     }
 
-    /// Appends an entry of the own ballot.
+    /// Appends an entry of this leader's term.
     fn put(&mut self, body: Body) {
         let entry = Entry {
             position: self.log.tail().end() + 1,
@@ -100,7 +103,8 @@ impl Group {
         self.append(entry);
     }
 
-    /// True while this leader hears a majority: what it orders now it can also commit (rule 7).
+    /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
+    /// during a transfer of leadership.
     pub(crate) fn may_order(&self) -> bool {
         let Some(leader) = self.role.leader() else {
             return false;
@@ -113,7 +117,7 @@ impl Group {
                 .in_every_configuration(|c| self.known().hears_majority(heard_ms, c))
     }
 
-    /// Gives positions to what has come in, and proposes membership changes.
+    /// Gives positions to the submissions that are here, and proposes membership changes.
     pub(crate) fn order(&mut self) {
         if !self.may_order() {
             return;
@@ -168,7 +172,7 @@ impl Group {
         }
     }
 
-    /// Appends a configuration of the own ballot.
+    /// Appends a configuration in this leader's term.
     pub(crate) fn put_configuration(&mut self, mut configuration: Configuration) {
         configuration.sort();
         let members: Vec<Incarnation> = configuration
@@ -178,7 +182,7 @@ impl Group {
             .collect();
         self.put(Body::Configuration(configuration));
         for member in members {
-            // New members have told already where their logs end.
+            // New members have already sent their summaries.
             let Some(leader) = self.role.leader_mut() else {
                 return; // its callers hold leadership
             };
@@ -188,7 +192,7 @@ impl Group {
         }
     }
 
-    /// Tells everybody at once who holds leadership.
+    /// Sends a heartbeat to all peers at once.
     pub(crate) fn announce(&mut self) {
         let status = Message::Status(self.own_status());
         let peers: Vec<_> = self.peers.names();
@@ -196,7 +200,7 @@ impl Group {
         self.tell_expectation(peers);
     }
 
-    /// Asks a successor to take over, once its log is complete; why, for the log.
+    /// Asks a successor to take leadership. `why`: the reason, for the log.
     pub(crate) fn hand_over_to(&mut self, successor: Incarnation, why: &str) {
         let number = self.vote.promised().number + 1;
         let member = self.log.latest().member(successor);
@@ -215,7 +219,7 @@ impl Group {
 
     // ---- replication ----
 
-    /// A member says what its log holds: it is sent entries from where both agree.
+    /// Takes a member's summary: starts its catch-up from the last position on which both logs agree.
     pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
         if ballot != self.vote.promised() {
             if ballot > self.vote.promised() {
@@ -228,10 +232,10 @@ impl Group {
 
     pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
         let Some(replica) = self.peers.replica_of(member) else {
-            return; // whoever sent a summary has been looked up
+            return; // the sender of a summary has been looked up
         };
         let forked = !self.branches().is_of_own_branch(member, summary);
-        // Nothing that both logs have for certain: the member gets a checkpoint.
+        // 0: no entry is certainly in both logs, so the member gets a checkpoint.
         let next = if summary.end == 0 || forked {
             0
         } else {
@@ -240,7 +244,7 @@ impl Group {
         if self.known().has_twin(replica, member) {
             return;
         }
-        // A seat may need the word of its restarted process before that one is admitted (rule 14).
+        // The restarted process of a member may have to acknowledge for its replica before a view admits it (rule 14).
         let seated = self.log.has_seat(replica);
         let acked = (self.acks).of_process(replica, member, self.vote.promised());
         let own_ack = self.own_ack();
@@ -255,7 +259,7 @@ impl Group {
         self.send_to_members(confirmed);
     }
 
-    /// Sends every member what it lacks, within its window.
+    /// Sends every member the entries that it lacks, within its window.
     pub(crate) fn feed(&mut self, log: &dyn LogReader) {
         let own_ack = self.own_ack();
         if let Some(leader) = self.role.leader_mut() {
@@ -264,13 +268,13 @@ impl Group {
         }
     }
 
-    /// When the next slice is due for somebody who lacks what is no longer in memory.
+    /// The time for the next slice of the log on disk, if a member lacks entries that are no longer in memory.
     pub(crate) fn feeds_from_log_at(&self) -> Option<TimeMs> {
         let leader = self.role.leader()?;
         leader.replication.reads_log_at(self.known())
     }
 
-    /// Tells members which of their entries the leader holds by now.
+    /// Tells members up to which position the leader itself holds the log.
     pub(crate) fn tell_own_ack(&mut self) {
         let own_ack = self.own_ack();
         if let Some(leader) = self.role.leader_mut() {
@@ -287,7 +291,7 @@ impl Group {
 
     // ---- transfer of leadership ----
 
-    /// With every heartbeat: would another member lead better?
+    /// With every heartbeat: decides whether another member would lead better.
     pub(crate) fn reconsider_leadership(&mut self) {
         let Some(start) = self.role.leader().map(|leader| leader.start()) else {
             return;
@@ -321,7 +325,7 @@ impl Group {
         }
     }
 
-    /// With every batch, behind the last of the log: the successor is asked to lead.
+    /// With every batch, behind the last append: asks the successor to take leadership once it was sent the whole log.
     pub(crate) fn offer_leadership(&mut self) {
         let (now, end) = (self.context.now(), self.log.tail().end());
         let Some(leader) = self.role.leader_mut() else {
@@ -333,7 +337,8 @@ impl Group {
         }
     }
 
-    /// Another ballot is promised: whoever was handing its leadership over is rid of it.
+    /// Another term is promised: if this leader was transferring leadership to another replica, counts a successful
+    /// transfer.
     pub(crate) fn relieved(&mut self, ballot: Ballot) {
         if let Some(leader) = self.role.leader() {
             let elsewhere = ballot.replica != self.my_replica();

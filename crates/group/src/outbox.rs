@@ -1,4 +1,4 @@
-//! What the group has to say: actions, in order, until the end of the batch; counts; complaints about peers, seldom enough.
+//! The outputs of the group core: actions in order until the end of the batch, counters, and log lines about peers.
 
 use crate::complaints::Complaints;
 use crate::counters::Counters;
@@ -21,13 +21,14 @@ impl Outbox {
         self.actions.push(action);
     }
 
-    /// Something an operator may want to know.
+    /// Information for the operator.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.actions.push(Action::Note { text });
     }
 
-    /// The entry at this position is delivered, whose payload is in the log only: a run of them is one action.
+    /// Delivers the entry at this position, whose payload is only in the log on disk. A run of such entries is one
+    /// action.
     pub(crate) fn deliver_from_log(&mut self, position: Position) {
         match self.actions.last_mut() {
             Some(Action::DeliverFromLog { last, .. }) if *last + 1 == position => *last = position,
@@ -38,24 +39,24 @@ impl Outbox {
         }
     }
 
-    /// Something that is counted.
+    /// Counts an event.
     pub(crate) fn count(&mut self, count: impl FnOnce(&mut Counters)) {
         count(&mut self.counters);
     }
 
-    /// A peer has said what no correct member says.
+    /// A peer has sent a message that no correct member sends.
     pub(crate) fn complain(&mut self, of: Incarnation, now: TimeMs, text: impl FnOnce() -> String) {
         if let Some(text) = self.complaints.line(of, now, text) {
             self.note(text);
         }
     }
 
-    /// Gives everything out.
+    /// Moves all actions to `out`.
     pub(crate) fn drain_into(&mut self, out: &mut Vec<Action>) {
         out.append(&mut self.actions);
     }
 
-    /// The counts, which begin anew: for the model check.
+    /// Returns the counters and sets them to 0, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn take_counters(&mut self) -> Counters {
         std::mem::take(&mut self.counters)

@@ -1,4 +1,4 @@
-//! The way out: what the parts ask for is carried out.
+//! The way out: carries out the requests of the parts, for payloads, current reads and founding.
 
 use bytes::Bytes;
 
@@ -15,8 +15,8 @@ use crate::reads::ReadOutput;
 impl Group {
     // ---- payloads ----
 
-    /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). It
-    /// comes back as a delivery or as [`Action::Failed`].
+    /// Submits `payload` as this member's submission `number` (1, 2, 3, ... per incarnation). The answer is a delivery
+    /// or [`Action::Failed`].
     pub fn submit(&mut self, now: TimeMs, number: u64, payload: Bytes) {
         self.context.advance(now);
         let place = self.place();
@@ -24,10 +24,10 @@ impl Group {
         self.disseminate(outputs);
     }
 
-    /// Hands in a large payload, which the others are to hold before it is submitted: this member's
-    /// parcel `number` (ascending). Its first `head` bytes come with the submission; `digest` is the
-    /// CRC-32C of the rest. [`Action::Spread`] says that it may be submitted: also if the majority is
-    /// lost; then it is forgotten, and its submission fails.
+    /// Takes a bulk payload, which the others must hold before it is submitted: this member's number `number`
+    /// (ascending). The submission brings its first `head` bytes; `digest` is the CRC-32C of the rest.
+    /// [`Action::Spread`] says that it may be submitted. If the majority is lost, the core forgets the payload, sends
+    /// [`Action::Spread`], too, and its submission fails.
     pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
         self.context.advance(now);
         let parcel = Parcel {
@@ -41,14 +41,14 @@ impl Group {
         self.disseminate(outputs);
     }
 
-    /// A parcel is not to be submitted any more.
+    /// Gives up a bulk payload that is not submitted.
     pub fn recall(&mut self, number: u64) {
         let outputs = self.dissemination.recall(known!(self), number);
         self.disseminate(outputs);
     }
 
-    /// Submits a parcel as this member's submission `number` (see [`Group::submit`]). `head` is what
-    /// was missing of it.
+    /// Submits a bulk payload as this member's submission `number` (see [`Group::submit`]). `head`: its final first
+    /// bytes.
     pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
         self.context.advance(now);
         let (place, parcel) = (self.place(), (parcel, head));
@@ -56,28 +56,28 @@ impl Group {
         self.disseminate(outputs);
     }
 
-    /// Sends the leader what it may not have.
+    /// Sends the leader the own submissions that it may not have.
     pub(crate) fn resend_own(&mut self, older_than_ms: TimeMs) {
         let leader = self.voice_of_leader();
         let outputs = (self.dissemination).resend(known!(self), leader, older_than_ms);
         self.disseminate(outputs);
     }
 
-    /// Own submissions up to `number` lie below a checkpoint.
+    /// Own submissions up to `number` lie below a log checkpoint: fails those whose clients wait.
     pub(crate) fn fail_covered(&mut self, number: u64) {
         let leader = self.voice_of_leader();
         let outputs = self.dissemination.cover(known!(self), leader, number);
         self.disseminate(outputs);
     }
 
-    /// No majority: every waiting client learns what can be known (rule 7).
+    /// The majority is lost: answers every waiting client, as far as the fate of its submission is known (rule 7).
     pub(crate) fn withdraw_own(&mut self) {
         let incoming = self.matching.incoming();
         let outputs = self.dissemination.withdraw(known!(self), incoming);
         self.disseminate(outputs);
     }
 
-    /// Says what may be submitted, and offers the next.
+    /// Reports the bulk payloads that may be submitted, and offers the next.
     pub(crate) fn pursue_spreading(&mut self) {
         let (role, promised) = (&self.role, self.vote.promised());
         let known = known!(self);
@@ -89,7 +89,7 @@ impl Group {
         self.disseminate(outputs);
     }
 
-    /// Fetches what the first order records lack from the leader's log.
+    /// Fetches the payloads that the first order records lack from the leader's log.
     pub(crate) fn fetch_logged(&mut self) {
         let lacking = Lacking {
             incoming: self.matching.incoming(),
@@ -105,7 +105,7 @@ impl Group {
         self.disseminate(outputs);
     }
 
-    /// True if the first order record waits for a large payload, which is not fed but fetched.
+    /// True if the first order record waits for a bulk payload: this member fetches it, and needs no catch-up.
     pub(crate) fn awaits_large(&self) -> bool {
         Dissemination::awaits_large(self.known(), self.matching.incoming())
     }
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// The process that leads, or seeks to, in the promised ballot.
+    /// The leader, or the candidate, of the promised term.
     fn voice_of_leader(&self) -> Option<Incarnation> {
         match self.role.is_leader() {
             true => Some(self.me()),
@@ -147,7 +147,7 @@ impl Group {
 
     // ---- current reads ----
 
-    /// With every batch.
+    /// With every batch: starts and finishes rounds of current reads.
     pub(crate) fn pursue_reads(&mut self) {
         let (is_primary, own_end) = (self.component.is_primary(), self.known_end());
         let outputs = self.reads.pursue(known!(self), is_primary, own_end);
@@ -171,14 +171,15 @@ impl Group {
         }
     }
 
-    /// Nobody who could answer.
+    /// Fails all readers: no majority can answer.
     pub(crate) fn fail_reads(&mut self) {
         let outputs = self.reads.fail();
         self.carry_out_reads(outputs);
     }
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
-        // Who may have forgotten what it acknowledged in this ballot must not lower the read point.
+        // An amnesiac member may have forgotten entries that it acknowledged in this term. Its answer must not lower
+        // the read point, so it gives none.
         let end = self.known_end().filter(|_| !self.vote.is_amnesiac());
         if let Some(end) = end {
             let ballot = self.vote.promised();
@@ -186,7 +187,7 @@ impl Group {
         }
     }
 
-    /// Where the part of the own log ends that is the leader's, if that is known.
+    /// The last position of the local log that agrees with the leader's, if that is known.
     fn known_end(&self) -> Option<Position> {
         (self.matching.is_matched() || self.is_leader()).then(|| self.agreed_end())
     }
@@ -210,13 +211,14 @@ impl Group {
         is_blank(self.known(), self.support())
     }
 
-    /// What this node waits for that may found a cluster, and the addresses where nobody answers; None: it may not.
+    /// For a blank node, returns the reason for which it waits, and the addresses where no connected process answers.
+    /// None: it is not blank.
     pub fn founding_waits_for(&self) -> Option<(String, &[String])> {
         let text = || self.founding.tell(self.known(), self.support());
         (self.is_blank()).then(|| (text(), self.founding.missing()))
     }
 
-    /// Tells peers what this node expects, and whom it supports.
+    /// Tells peers the number of nodes that this blank node expects, and its promised term.
     pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
         let output = Founding::announce(self.known(), self.support(), to);
         self.carry_out_founding(output);

@@ -1,5 +1,8 @@
-//! Forced views (rule 11). Primary without a majority: at an operator's word (`pc.bootstrap`), or as one has ordered beforehand
-//! (`pc.ignore_sb`, `pc.ignore_quorum`). And forced views as this process meets them: what it gives way to, tells, refuses.
+//! The coordinator's work on forced views (rule 11).
+//!
+//! In: an operator's override (`pc.bootstrap`), or the loss of a majority with an option set beforehand
+//! (`pc.ignore_sb`, `pc.ignore_quorum`); statuses of peers with other forced views. Out: candidacies for forced views,
+//! their configurations, and reports. A process gives way to a forced-view history that extends its own.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -13,9 +16,9 @@ use crate::promises::Promises;
 use crate::yielding::marked_as_automatic;
 
 impl Group {
-    // ---- made here ----
+    // ---- forced views made here ----
 
-    /// `pc.bootstrap`; without effect in a primary component.
+    /// Carries out `pc.bootstrap`, which has no effect in a primary component.
     pub(crate) fn force_primary(&mut self, override_id: Uuid) {
         if self.component.is_non_primary() {
             self.force(override_id);
@@ -45,14 +48,14 @@ impl Group {
             || self.context.config().ignore_split_brain && self.log.in_every_configuration(half)
     }
 
-    /// An override that the operator ordered beforehand.
+    /// Forms the forced view that the operator ordered beforehand by an option.
     pub(crate) fn go_on_alone(&mut self) {
         self.component.majority_mut().heard(self.context.now());
         let override_id = self.yielding_override();
         self.force(override_id);
     }
 
-    /// Names an override without an operator: unique by ballot number and process.
+    /// Makes the id of a forced view without an operator: unique by term number and process.
     pub(crate) fn automatic_override(&self) -> Uuid {
         let mut bytes = self.me().0.0;
         for (byte, number) in bytes
@@ -64,7 +67,7 @@ impl Group {
         Uuid(bytes)
     }
 
-    /// A configuration of those who have promised.
+    /// Appends a forced view, whose members are the promisers.
     pub(crate) fn put_override(
         &mut self,
         override_id: Uuid,
@@ -75,10 +78,10 @@ impl Group {
         let me = self.context.config().me.clone();
         match next.members.iter_mut().find(|m| m.replica == me.replica) {
             Some(seat) => *seat = me,
-            // It was about to be left out, and has more than the others.
+            // A pending view removes this member, but its log is the best.
             None => next.members.push(me),
         }
-        // Other restarted processes come in by themselves.
+        // Other restarted processes request admission afterwards.
         (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
         for member in &mut next.members {
             member.voter = true;
@@ -86,7 +89,7 @@ impl Group {
         }
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {
-            // A candidate that leaves leadership to the best log can leave it to one whose newest view is without its owner.
+            // This happens if the candidate deferred to a best log whose newest view does not list the log's owner.
             let text = "not made primary: nobody of the last view who has a vote has answered";
             self.out.note(text);
             return;
@@ -101,15 +104,15 @@ impl Group {
         self.put_configuration(next);
     }
 
-    // ---- met here ----
+    // ---- forced views met here ----
 
-    /// What follows from the overrides in this log and those of the peers.
+    /// Borrows the parts that know of branches.
     pub(crate) fn branches(&self) -> Branches<'_> {
         branches!(self)
     }
 
-    /// True if [`crate::Event::ForcePrimary`] would be without effect because there are as many overrides as there
-    /// may be.
+    /// True if [`crate::Event::ForcePrimary`] would have no effect because the history has the greatest number of
+    /// forced views.
     pub fn refuses_override(&self) -> bool {
         self.component.is_non_primary() && self.is_full_of_overrides()
     }
@@ -118,7 +121,7 @@ impl Group {
         self.log.overrides().len() >= OVERRIDES_MAX
     }
 
-    /// True if the history may have one more override. Else it is said why not.
+    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason.
     pub(crate) fn has_room_for_override(&mut self) -> bool {
         let is_full = self.is_full_of_overrides();
         if is_full {
@@ -128,8 +131,8 @@ impl Group {
         !is_full
     }
 
-    /// An operator's override outranks every view without it (rule 11): who meets it gives way and
-    /// asks to join. False: the sender is the one who has to give way.
+    /// A forced view outranks every view without it (rule 11): if the sender knows one that this process lacks, this
+    /// process gives way and requests admission. Returns false if the sender must give way.
     pub(crate) fn heed_overrides(&mut self, from: Incarnation, status: &Status) -> bool {
         if self.component.is_outside() {
             return true;
@@ -151,8 +154,9 @@ impl Group {
         true
     }
 
-    /// Admission is refused. For a process that waits outside that is the end; not at once if the other branch says so,
-    /// which gives way itself to a majority of this one that may be about to form (rule 11).
+    /// The leader `from` refuses admission, which is final for a process that waits outside. If the leader is on
+    /// another branch, the refusal is not final at once: a majority of this branch may be about to form, and that
+    /// leader would give way to it (rule 11).
     pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
         let waits = self.component.is_outside() || self.component.is_resumed();
         let recent_ms = 2 * self.context.config().suspect_timeout_ms;
@@ -167,7 +171,7 @@ impl Group {
         }
     }
 
-    /// It seeks leadership without an override of this log's: it must know before it is elected.
+    /// The sender stands without knowing a forced view of this log: tells it by a status before it is elected.
     pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
         let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
         if seeks && !self.component.is_outside() {
@@ -176,17 +180,17 @@ impl Group {
         }
     }
 
-    /// The overrides in this log, committed or not.
+    /// The forced views in this log, committed or not.
     pub fn overrides_in_log(&self) -> Vec<Uuid> {
         self.log.overrides()
     }
 
-    /// Names an override that yields.
+    /// Makes the id of a yielding forced view.
     pub(crate) fn yielding_override(&self) -> Uuid {
         marked_as_automatic(self.automatic_override())
     }
 
-    /// A component without the last overrides of this log is primary, and they yield.
+    /// A component without the last forced views of this log is primary, and these views yield: this process gives way.
     pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
         if self.component.is_primary() || self.role.is_leader() {
             let text = format!(
@@ -201,8 +205,8 @@ impl Group {
         self.declare_non_primary();
     }
 
-    /// Tells of peers that have an override which this log lacks, while it has one that they lack: nobody
-    /// gives way to anybody, and both may take writes.
+    /// Reports a split: the sender has a forced view that this log lacks, and this log has one that the sender lacks.
+    /// Neither side gives way, and both may take writes.
     pub(crate) fn tell_split(&mut self, status: &Status) {
         let excluded = self.branches().excludes(status) && !planted(Mutant::SplitNotTold);
         if !excluded || !self.forced_views.is_split_due(self.context.now()) {

@@ -1,22 +1,22 @@
-//! Another process, as this one knows it.
+//! The state of one peer process.
 
 use crate::founding::Expects;
 use crate::ids::{ReplicaId, TimeMs};
 use crate::message::Status;
 use crate::round_trips::RoundTrips;
 
-/// A peer process, connected now or once.
+/// A peer process, connected now or earlier.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Peer {
     pub replica: ReplicaId,
     pub up: bool,
-    /// Its listener refused a connection (rule 10).
+    /// True if its listener refused a connection: the process is dead (rule 10).
     pub dead: bool,
     pub heard_at: TimeMs,
     pub status: Option<Status>,
-    /// It has no history, and this is what it waits for.
+    /// Its last `Expects` message, if it is blank.
     pub expects: Option<Expects>,
     pub round_trips: RoundTrips,
-    /// It is in another cluster, and that was said.
+    /// True once the log names it as a foreign process.
     pub told_foreign: bool,
 }

@@ -1,7 +1,7 @@
-//! The other processes: who is connected, and what each has said last.
+//! The peers: their connections, and their last messages.
 //!
-//! Comes in: connections that come and go, heartbeats. Goes out: whatever anybody wants to know of a peer. Holds: a peer
-//! that is not connected has said nothing.
+//! In: connections that come and go, heartbeats. Out: the state of each peer. A peer that is not connected has no
+//! status here.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::peer::Peer;
 pub(crate) struct Peers(BTreeMap<Incarnation, Peer>);
 
 impl Peers {
-    // ---- what everybody may ask ----
+    // ---- queries ----
 
-    /// Connected now, or once and still of interest.
+    /// The state of a peer that is connected, or was and is still of interest.
     pub(crate) fn get(&self, peer: Incarnation) -> Option<&Peer> {
         self.0.get(&peer)
     }
@@ -43,25 +43,26 @@ impl Peers {
         self.get(peer).map(|peer| peer.replica)
     }
 
-    /// Its last heartbeat.
+    /// The peer's last heartbeat.
     pub(crate) fn status_of(&self, peer: Incarnation) -> Option<&Status> {
         self.get(peer)?.status.as_ref()
     }
 
-    /// The last heartbeats of all.
+    /// The last heartbeats of all peers.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = &Status> {
         self.0.values().filter_map(|peer| peer.status.as_ref())
     }
 
-    /// The replica's process is known to be gone.
+    /// True if the replica's process is proven dead.
     pub(crate) fn is_dead(&self, replica: ReplicaId) -> bool {
         let mut peers = self.0.values();
         peers.any(|peer| peer.replica == replica && peer.dead)
     }
 
-    // ---- what the coordinator tells ----
+    // ---- inputs from the coordinator ----
 
-    /// A connection is up. The replica's old process is gone: a data directory belongs to one process at a time (rule 14).
+    /// A connection is up. The replica's old process is gone unless it is connected, too: a data directory belongs to
+    /// one process at a time (rule 14).
     pub(crate) fn connect(&mut self, replica: ReplicaId, incarnation: Incarnation, now: TimeMs) {
         let peer = Peer {
             replica,
@@ -83,32 +84,32 @@ impl Peers {
         }
     }
 
-    /// Nobody needs to know of this process.
+    /// Forgets this process.
     pub(crate) fn forget(&mut self, incarnation: Incarnation) {
         self.0.remove(&incarnation);
     }
 
-    /// A process that has left the view is of interest as long as it is connected.
+    /// The process has left the view: it is of interest only while it is connected.
     pub(crate) fn left(&mut self, incarnation: Incarnation) {
         if !self.is_up(incarnation) {
             self.0.remove(&incarnation);
         }
     }
 
-    /// Its listener refused a connection (rule 10).
+    /// The peer's listener refused a connection: the process is dead, unless it is connected (rule 10).
     pub(crate) fn refused(&mut self, incarnation: Incarnation) {
         if let Some(peer) = self.0.get_mut(&incarnation) {
             peer.dead = !peer.up;
         }
     }
 
-    /// Something came in from it; false: it is not known.
+    /// A message of this peer came in. Returns false if the peer is unknown.
     pub(crate) fn heard(&mut self, from: Incarnation, now: TimeMs) -> bool {
         let peer = self.0.get_mut(&from);
         peer.map(|peer| peer.heard_at = now).is_some()
     }
 
-    /// Its heartbeat; true if it tells of another ballot or leadership than the one before.
+    /// Takes the peer's heartbeat. Returns true if its term or its leadership differs from the one before.
     pub(crate) fn said(&mut self, from: Incarnation, status: &Status) -> bool {
         let Some(peer) = self.0.get_mut(&from) else {
             return false; // it has been heard
@@ -124,14 +125,14 @@ impl Peers {
         news
     }
 
-    /// It has no history, and this is what it waits for.
+    /// Takes the `Expects` message of a blank peer.
     pub(crate) fn expects(&mut self, from: Incarnation, expects: Expects) {
         if let Some(peer) = self.0.get_mut(&from) {
             peer.expects = Some(expects);
         }
     }
 
-    /// Its heartbeat may give back a stamp of this process's.
+    /// Measures the round trip, if the peer's heartbeat returns a stamp of this process.
     pub(crate) fn measure(
         &mut self,
         from: Incarnation,
@@ -144,13 +145,13 @@ impl Peers {
         }
     }
 
-    /// It is in another cluster: true if that was not said yet.
+    /// The peer is a foreign process. Returns true if the log does not name it yet.
     pub(crate) fn tell_foreign(&mut self, from: Incarnation) -> bool {
         let peer = self.0.get_mut(&from);
         peer.is_some_and(|peer| !std::mem::replace(&mut peer.told_foreign, true))
     }
 
-    /// Moves each peer's last word.
+    /// Moves the time at which each peer was heard last.
     pub(crate) fn shift_heard(&mut self, shift: impl Fn(&mut TimeMs)) {
         self.0
             .values_mut()

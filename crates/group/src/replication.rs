@@ -1,7 +1,8 @@
-//! The leader's log on its way to the members: each is sent what it lacks, from where its log and the leader's agree.
+//! The replication of the leader's log: each member is sent the entries that it lacks, from the last position on which
+//! both logs agree.
 //!
-//! Comes in: where members' logs end, and what they acknowledge. Goes out: messages. Holds: a member has a bounded window of bytes
-//! ahead of what it has acknowledged, and the log on disk is read a slice at a time.
+//! In: members' summaries and acknowledgements. Out: appends, installs, the leader's acknowledgement. A bounded window
+//! of bytes is sent ahead of a member's acknowledgement, and the log on disk is read one slice at a time.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +14,24 @@ use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Append, Message, Summary, WireEntry};
 use crate::submissions::Submissions;
 
-/// When it is tried again where it cannot be read at the moment.
+/// The log on disk is read again after this time if it cannot be read at the moment.
 const LOG_RETRY_MS: TimeMs = 100;
-/// What an entry takes in a message beyond what it holds, roughly.
+/// Approximate size of an entry in a message without its content, in bytes.
 const WIRE_OVERHEAD_BYTES: usize = 64;
 
-/// How far a member has been fed.
+/// The replication progress of a member.
 #[derive(Clone, Debug, Hash)]
 struct Progress {
     replica: ReplicaId,
     /// Next position to send.
     next: Position,
-    /// Acknowledged.
+    /// The position that it has acknowledged.
     acked: Position,
-    /// How far the leader has told it to hold the log itself.
+    /// The leader's own acknowledgement, as last told to the member.
     told: Position,
-    /// Bytes sent above `acked`, roughly.
+    /// Approximate number of bytes sent above `acked`.
     ahead_bytes: usize,
-    /// Those of them that were sent up to `mark`: they count until all of it is acknowledged.
+    /// The bytes of these that were sent up to `mark`. They count until the member has acknowledged up to `mark`.
     marked_bytes: usize,
     mark: Position,
 }
@@ -61,29 +62,29 @@ impl Progress {
     }
 }
 
-/// How far the members are.
+/// The replication progress of all members.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Replication {
     members: BTreeMap<Incarnation, Progress>,
-    /// Logs of processes that are no members yet.
+    /// Summaries of processes that are no members yet.
     waiting: BTreeMap<Incarnation, Summary>,
-    /// First position whose submissions their origins are sending right now.
+    /// First position whose payloads the origins are sending right now.
     fresh: Position,
-    /// When somebody was last sent entries out of the log on disk; later than now: when it may be read again.
+    /// When the log on disk was last read. A time in the future: no read before it.
     log_read_at: TimeMs,
 }
 
-/// What the leader's messages say of it.
+/// The leader's facts that its messages carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leading<'a> {
     pub known: Known<'a>,
     pub ballot: Ballot,
-    /// Up to here it holds the log itself.
+    /// The position that the leader itself acknowledges.
     pub own_ack: Position,
     pub submissions: &'a Submissions,
 }
 
-/// A message, and whom it is for.
+/// A message with its recipients.
 pub(crate) type ToMembers = (Vec<Incarnation>, Message);
 
 impl Replication {
@@ -96,7 +97,7 @@ impl Replication {
         }
     }
 
-    /// What every member that is being sent entries has acknowledged.
+    /// The least position that a member in replication has acknowledged; None if there is no such member.
     pub(crate) fn least_acked(&self) -> Option<Position> {
         self.members.values().map(|progress| progress.acked).min()
     }
@@ -113,14 +114,14 @@ impl Replication {
             .map_or(0, |progress| progress.acked)
     }
 
-    /// A member has acknowledged everything up to here.
+    /// A member has acknowledged everything up to this position.
     pub(crate) fn acknowledged(&mut self, from: Incarnation, position: Position) {
         if let Some(progress) = self.members.get_mut(&from) {
             progress.acknowledged(position);
         }
     }
 
-    /// Whose replica has no seat any more is sent nothing.
+    /// Drops processes whose replicas the configuration no longer lists: nothing more is sent to them.
     pub(crate) fn configured(&mut self, configuration: &Configuration) {
         self.members
             .retain(|_, progress| configuration.replica(progress.replica).is_some());
@@ -131,23 +132,23 @@ impl Replication {
         self.waiting.remove(&incarnation);
     }
 
-    /// Submissions from here on were ordered just now.
+    /// Submissions from this position on were ordered just now.
     pub(crate) fn ordered_from(&mut self, first: Position) {
         self.fresh = self.fresh.min(first);
     }
 
-    /// A process without a seat says what its log holds: it is kept until it has one.
+    /// Keeps the summary of a process that no configuration lists, until one does.
     pub(crate) fn keep(&mut self, from: Incarnation, summary: &Summary) {
         self.waiting.insert(from, summary.clone());
     }
 
-    /// What was kept.
+    /// Takes the kept summary of a process, if any.
     pub(crate) fn take_kept(&mut self, from: Incarnation) -> Option<Summary> {
         self.waiting.remove(&from)
     }
 
-    /// The member of a replica is sent entries from `next` on, 0: it gets a checkpoint. `acked`: what it has acknowledged in this
-    /// ballot. If it lacks nothing, it is told so.
+    /// Starts to send entries from `next` on to the process of a replica; `next` 0: it gets a checkpoint. `acked`: the
+    /// position that it has acknowledged in this term. If it lacks nothing, returns an empty append for it.
     pub(crate) fn start(
         &mut self,
         leading: Leading,
@@ -174,11 +175,11 @@ impl Replication {
         })
     }
 
-    /// Sends every member what it lacks, within its window.
+    /// Sends every member the entries that it lacks, within its window.
     pub(crate) fn pursue(&mut self, leading: Leading, log: &dyn LogReader) -> Vec<ToMembers> {
         let fresh = std::mem::replace(&mut self.fresh, Position::MAX);
         let mut out = Vec::new();
-        // A second round for those that were given a checkpoint in the first.
+        // The second round is for members that got a checkpoint in the first.
         for _ in 0..2 {
             for (next, members) in self.lacking(leading.known) {
                 self.send_from(leading, (next, members), fresh, log, &mut out);
@@ -187,7 +188,7 @@ impl Replication {
         out
     }
 
-    /// Members within their window that lack something, by where they stand.
+    /// Members that lack entries and have room in their window, by the next position to send.
     fn lacking(&self, known: Known) -> BTreeMap<Position, Vec<Incarnation>> {
         let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
         let window_bytes = known.context.config().window_bytes;
@@ -199,7 +200,7 @@ impl Replication {
         due
     }
 
-    /// When the next slice is due for somebody who lacks what is no longer in memory.
+    /// The time for the next slice of the log on disk, if a member lacks entries that are no longer in memory.
     pub(crate) fn reads_log_at(&self, known: Known) -> Option<TimeMs> {
         let first = known.log.tail().first();
         let due = self.lacking(known);
@@ -239,7 +240,7 @@ impl Replication {
                 break;
             };
             let Some(last) = entries.last().map(|entry| entry.position) else {
-                // Not without a gap: the log holds the one before.
+                // Only a gap in the log leads here, because the log holds the entry before.
                 out.extend(self.install_at(leading, members));
                 return;
             };
@@ -263,8 +264,8 @@ impl Replication {
         }
     }
 
-    /// Tells members which of their entries the leader holds by now: where it flushes its log, that is not what their
-    /// order records said, and often it is the vote that they wait for.
+    /// Tells members the leader's own acknowledgement, as far as their entries reach. A leader that flushes its log
+    /// holds less when it sends the order records. Often this acknowledgement is the vote for which the members wait.
     pub(crate) fn tell_own_ack(&mut self, leading: Leading) -> ToMembers {
         let position = leading.own_ack;
         let mut to = Vec::new();
@@ -283,7 +284,7 @@ impl Replication {
         (to, message)
     }
 
-    /// True once in each ms: the log is read a slice at a time.
+    /// True once in each ms: the log on disk is read one slice at a time.
     fn may_read_log(&mut self, now: TimeMs) -> bool {
         let may = self.log_read_at < now;
         if may {
@@ -292,12 +293,13 @@ impl Replication {
         may
     }
 
-    /// Whoever is to be sent entries from the log waits: what cannot be read now is not lost.
+    /// The log on disk cannot be read now: the members that need it wait.
     fn read_log_later(&mut self, now: TimeMs) {
         self.log_read_at = now + LOG_RETRY_MS;
     }
 
-    /// Members whose logs end below everything that can be read here begin anew at the commit point.
+    /// Sends these members a checkpoint at the commit point, because their logs end below all entries that can be read
+    /// here.
     fn install_at(&mut self, leading: Leading, members: Vec<Incarnation>) -> Option<ToMembers> {
         let committed = leading.known.log.committed();
         if committed.position == 0 {
@@ -318,7 +320,7 @@ impl Replication {
 }
 
 impl Leading<'_> {
-    /// A run of entries from `next` on, out of memory or out of the log, and how much is sent with it.
+    /// Collects a run of entries from `next` on, out of memory or out of the log on disk, and its size in bytes.
     fn collect(
         &self,
         next: Position,
@@ -360,7 +362,8 @@ impl Leading<'_> {
         Ok((entries, bytes))
     }
 
-    /// An entry as it is sent, and its size: by reference if its origin disseminates it right now, or it is large.
+    /// Returns an entry in its wire form, and its size in bytes. A submission is sent by reference if its origin
+    /// disseminates it right now, or if it is a bulk payload.
     fn wire(&self, entry: &Entry, fresh: bool) -> (WireEntry, usize) {
         let config = self.known.context.config();
         match &entry.body {

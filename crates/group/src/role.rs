@@ -1,4 +1,4 @@
-//! What this member does in the group: it follows, stands for election, or leads. A role is entered with a value and left with it.
+//! The role of this member: follower, candidate or leader. Each role owns its state, which ends with the role.
 
 use crate::election::Candidacy;
 use crate::leader_state::LeaderState;
@@ -67,7 +67,7 @@ impl Role {
         }
     }
 
-    /// A candidate follows from here on: its candidacy.
+    /// Makes a candidate a follower, and returns its candidacy; None if this member is no candidate.
     pub(crate) fn take_candidacy(&mut self) -> Option<Candidacy> {
         match std::mem::take(&mut self.0) {
             State::Candidate(candidacy) => Some(candidacy),

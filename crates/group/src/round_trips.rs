@@ -1,5 +1,7 @@
-//! How long a message to a peer and back takes, with all that it waits for at either end. Heartbeats carry
-//! a stamp and give back those of the others (`docs/protocol.md`, "Where the leader sits").
+//! Measures the round trip to each peer, with all waiting at either end (`docs/protocol.md`, "Where the leader sits").
+//!
+//! In: heartbeats, which carry a stamp and return those of the others. Out: the mean round trip of each peer, and this
+//! member's part of a heartbeat.
 
 use std::collections::VecDeque;
 
@@ -7,27 +9,27 @@ use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
 use crate::message::{Link, Outlook};
 
-/// Measurements of so long ago count, the latest ones at that.
+/// Measurements of this last period count; of these, at most the last [`SAMPLES`].
 const WINDOW_MS: TimeMs = 1_000;
 const SAMPLES: usize = 10;
-/// With fewer nothing is known; so many are kept.
+/// With fewer measurements the round trip is unknown; this many are kept, however old.
 const SAMPLES_MIN: usize = 3;
-/// A measurement counts as this at most; beyond ten times that it is a clock that jumped.
+/// A greater measurement counts as this one. More than ten times this means that a clock jumped.
 pub(crate) const SAMPLE_MAX_MS: TimeMs = 1_000;
-/// What is older says nothing of now.
+/// Older measurements and stamps say nothing about the present.
 pub(crate) const STALE_MS: TimeMs = 2_000;
 
 /// The latest measurements of one peer.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct RoundTrips {
-    /// When each was made, and what it was.
+    /// (time, round trip) of each measurement, in ms.
     samples_ms: VecDeque<(TimeMs, TimeMs)>,
-    /// The stamp of the peer's latest heartbeat, and when that came in.
+    /// The stamp of the peer's latest heartbeat, and the time at which that came in.
     stamp: Option<(TimeMs, TimeMs)>,
 }
 
 impl RoundTrips {
-    /// The peer's heartbeat came in: it may give back a stamp.
+    /// Takes the peer's heartbeat, which may return a stamp of this process.
     pub fn take(&mut self, me: Incarnation, outlook: &Outlook, now: TimeMs) {
         self.stamp = (outlook.stamp_ms > 0).then_some((outlook.stamp_ms, now));
         let echo = outlook.links.iter().find(|link| link.peer == me);
@@ -54,7 +56,7 @@ impl RoundTrips {
         }
     }
 
-    /// The mean in us, of all but the greatest: one hiccup is no distance.
+    /// The mean in us of all measurements but the greatest: one slow round trip does not count as distance.
     pub fn mean_us(&self, now: TimeMs) -> Option<u32> {
         let (last_at, _) = self.samples_ms.back()?;
         let known = self.samples_ms.len() >= SAMPLES_MIN && now < last_at + STALE_MS;
@@ -66,7 +68,7 @@ impl RoundTrips {
 }
 
 impl Known<'_> {
-    /// What a heartbeat says for the choice of the leader.
+    /// The part of this process's heartbeat that serves the choice of the leader's place.
     pub(crate) fn own_outlook(self, is_going: bool) -> Outlook {
         let able = self.context.config().able && !self.context.config().stuck && !is_going;
         let mut outlook = Outlook {

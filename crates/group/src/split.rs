@@ -19,7 +19,7 @@ impl<'a> Branches<'a> {
             };
             let common = common(own, &status.overrides);
             fork = fork.min(common);
-            let id = status.overrides[common]; // it excludes this one
+            let id = status.overrides[common]; // the two histories exclude each other
             let (furthest, names) = branches.entry(id).or_insert((status, Vec::new()));
             if furthest.commit < status.commit {
                 *furthest = status;

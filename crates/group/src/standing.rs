@@ -156,7 +156,7 @@ impl Group {
         }
     }
 
-    // ---- leaving, and being left out ----
+    // ---- leaving, and removal ----
 
     pub(crate) fn leave(&mut self) {
         if self.component.leave(self.context.now()) {

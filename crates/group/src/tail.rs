@@ -1,4 +1,7 @@
-//! The end of the log that is kept in memory, and its summary.
+//! The log tail: the newest entries, in memory, and the summary of the log.
+//!
+//! In: entries, truncations, the position up to which entries may leave memory. Out: entries, terms, summaries, and the
+//! last position on which two logs agree. Positions are contiguous; terms never fall.
 
 use std::collections::VecDeque;
 
@@ -7,23 +10,23 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Ballot, Position};
 use crate::message::Summary;
 
-/// Runs in a summary at most. A log has as many ballots above its commit point as there were leaders in a row that
-/// committed nothing, without any limit.
+/// Greatest number of runs in a summary. The terms above the commit point have no limit: one for each leader in a row
+/// that committed nothing.
 pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
 
-/// Entries above `base`, contiguous. Everything at or below `base` is committed and was dropped
-/// from memory; it may still be in the log.
+/// Entries above `base`, contiguous. Entries at or below `base` are committed and dropped from memory; the log on disk
+/// may still have them.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Tail {
     base: Position,
     base_ballot: Ballot,
     entries: VecDeque<Entry>,
-    /// Runs of one ballot within `entries`: (ballot, first position).
+    /// Runs of one term within `entries`: (term, first position).
     runs: VecDeque<(Ballot, Position)>,
     /// Positions of the configurations within `entries`.
     configurations: VecDeque<Position>,
     size_bytes: usize,
-    /// Submissions up to here are without their payloads, which are in the log only.
+    /// Submissions up to this position are without their payloads, which are only in the log on disk.
     left: Position,
 }
 
@@ -37,8 +40,8 @@ impl Tail {
         }
     }
 
-    /// The end of a log that an earlier process left: its entries above the base, of which the submissions up to
-    /// `left` are without their payloads.
+    /// The tail of a log that an earlier process left: its entries above the base. The submissions up to `left` are
+    /// without their payloads.
     pub fn recovered(
         base: Position,
         base_ballot: Ballot,
@@ -59,27 +62,27 @@ impl Tail {
         self.base + self.entries.len() as Position
     }
 
-    /// Ballot of the last entry.
+    /// Term of the last entry.
     pub fn end_ballot(&self) -> Ballot {
         self.runs.back().map_or(self.base_ballot, |run| run.0)
     }
 
-    /// First position from which on entries are in memory as they are in the log.
+    /// First position from which on all entries are in memory with their payloads.
     pub fn first(&self) -> Position {
         self.base.max(self.left) + 1
     }
 
-    /// Memory held.
+    /// Approximate memory of the entries, in bytes.
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// What payloads take of it.
+    /// Bytes of the payloads in memory.
     pub fn payload_bytes(&self) -> usize {
         self.entries.iter().map(Entry::payload_bytes).sum()
     }
 
-    /// The entry at `position`, if it is in memory as it is in the log.
+    /// The entry at `position`, if it is in memory with its payload.
     pub fn get(&self, position: Position) -> Option<&Entry> {
         self.head(position).filter(|_| position >= self.first())
     }
@@ -90,12 +93,13 @@ impl Tail {
         self.entries.get(usize::try_from(index).ok()?)
     }
 
-    /// Submissions up to here are without their payloads.
+    /// Submissions up to this position are without their payloads.
     pub fn left(&self) -> Position {
         self.left
     }
 
-    /// Takes in what was read from the log: contiguous, and up to [`Tail::left`]. False if it is something else.
+    /// Takes in entries that were read from the log on disk, contiguous up to [`Tail::left`]. Returns false if these
+    /// are other entries.
     pub fn restore(&mut self, found: Vec<Entry>) -> bool {
         let Some(first) = found.first().map(|entry| entry.position) else {
             return false;
@@ -117,7 +121,7 @@ impl Tail {
         true
     }
 
-    /// Ballot of the entry at `position`, as far back as the base.
+    /// Term of the entry at `position`, as far back as the base.
     pub fn ballot_at(&self, position: Position) -> Option<Ballot> {
         if position == self.base {
             return Some(self.base_ballot);
@@ -135,7 +139,7 @@ impl Tail {
         self.entries.push_back(entry);
     }
 
-    /// Notes what is to be known of the entry at `position`, the next one.
+    /// Accounts for the next entry, at `position`: its term, its size, and whether it is a configuration.
     fn take_in(&mut self, entry: &Entry, position: Position) {
         assert_eq!(entry.position, position, "the log is contiguous");
         assert!(
@@ -163,11 +167,11 @@ impl Tail {
         dropped
     }
 
-    /// Forgets entries at or below `upto`, which must be committed.
+    /// Drops entries at or below `upto`, which must be committed, from memory.
     pub fn trim(&mut self, upto: Position) {
         while self.base < upto {
             let Some(entry) = self.entries.pop_front() else {
-                return; // `upto` is committed, and nothing beyond the end is
+                return; // `upto` is committed, so it is not beyond the end
             };
             self.size_bytes -= entry.size_bytes();
             if self.configurations.front() == Some(&entry.position) {
@@ -185,19 +189,19 @@ impl Tail {
         }
     }
 
-    /// Forgets entries at or below `upto`, which must be committed, as far as their payloads are not here.
+    /// Drops entries at or below `upto`, which must be committed, from memory if their payloads are not here.
     pub fn trim_left(&mut self, upto: Position) {
         let upto = upto.min(self.left);
         if self.base < upto {
             self.trim(upto);
-            // Now and then: what stays is moved.
+            // Only now and then, because shrinking moves the remaining entries.
             if self.entries.len() < self.entries.capacity() / 4 {
                 self.entries.shrink_to_fit();
             }
         }
     }
 
-    /// Entries above `from`, in order; as by [`Tail::head`].
+    /// Entries above `from`, in order; some without their payloads, as from [`Tail::head`].
     pub fn above(&self, from: Position) -> impl Iterator<Item = &Entry> {
         let skip = from.saturating_sub(self.base) as usize;
         self.entries.iter().skip(skip)
@@ -214,11 +218,12 @@ impl Tail {
             .filter(move |position| **position > from);
         above.filter_map(|position| match &self.head(*position)?.body {
             Body::Configuration(configuration) => Some((*position, configuration)),
-            _ => None, // not reached: `configurations` holds the positions of such
+            _ => None, // not reached: `configurations` holds only such positions
         })
     }
 
-    /// What a peer must know to find where two logs agree: the newest [`SUMMARY_RUNS_MAX`] runs.
+    /// The summary, from which a peer finds the last position on which two logs agree: the newest [`SUMMARY_RUNS_MAX`]
+    /// runs.
     pub fn summary(&self, commit: Position) -> Summary {
         let mut runs: Vec<(Ballot, Position, Position)> = Vec::new();
         let mut last = self.end();
@@ -238,8 +243,8 @@ impl Tail {
         }
     }
 
-    /// True if this log may be the other one with more behind it: where the other ends is no other entry here,
-    /// as far as is remembered.
+    /// True if this log may continue the other one: as far as memory reaches back, this log has no other entry at the
+    /// other's end.
     pub fn may_go_on_from(&self, other: &Summary) -> bool {
         match self.ballot_at(other.end) {
             Some(ballot) => ballot == other.end_ballot,
@@ -247,8 +252,8 @@ impl Tail {
         }
     }
 
-    /// Highest position up to which a log with this summary is known to equal this one: one where
-    /// both have an entry of the same ballot (log matching), else the other's commit point.
+    /// The last position up to which a log with this summary is known to equal this one: a position at which both have
+    /// an entry of the same term (log matching); otherwise the other's commit point.
     pub fn matching(&self, other: &Summary) -> Position {
         for &(ballot, first, last) in other.runs.iter().rev() {
             let Some((own_first, own_last)) = self.run_of(ballot) else {
@@ -262,7 +267,7 @@ impl Tail {
         other.commit.min(self.end())
     }
 
-    /// First and last position with an entry of this ballot, as far back as the base.
+    /// First and last position with an entry of this term, as far back as the base.
     fn run_of(&self, ballot: Ballot) -> Option<(Position, Position)> {
         let index = self.runs.partition_point(|run| run.0 < ballot);
         let run = self.runs.get(index).filter(|run| run.0 == ballot);

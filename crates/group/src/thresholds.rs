@@ -1,25 +1,26 @@
-//! Sizes at which the core goes about things otherwise.
+//! Sizes at which the core changes its method.
 
-/// Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross them.
+/// The sizes. Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thresholds {
-    /// An `Append` message holds so many bytes at most, but for one entry ...
+    /// Greatest number of bytes in an `Append` message, except that one entry always fits.
     pub append_bytes: usize,
-    /// ... and so many entries.
+    /// Greatest number of entries in an `Append` message.
     pub append_entries: u64,
-    /// So much is read from the log at once to feed a member.
+    /// Bytes read from the log at once for a member's catch-up.
     pub log_slice_bytes: usize,
-    /// So much of large payloads is fetched at a time from the leader's log, but for one.
+    /// Bytes of bulk payloads fetched at a time from the leader's log, except that one payload always fits.
     pub logged_bytes: u64,
-    /// So much of large payloads is given to others in one ms: everything else waits meanwhile.
+    /// Bytes of bulk payloads sent to others in one ms: everything else waits meanwhile.
     pub given_bytes: usize,
-    /// So much of the own log is read at once to append it again.
+    /// Bytes of the local log read at once by a candidate, to append the entries again.
     pub read_left_bytes: usize,
-    /// What one origin has submitted and is not ordered takes so much memory, but for its next submission.
+    /// Memory for one origin's submissions that are not ordered, in bytes, except that its next submission always fits.
     pub pending_bytes: usize,
-    /// Order records whose turn has not come take so much memory, but for the first ...
+    /// Memory for order records that wait for a payload, in bytes, except that the first always fits.
     pub incoming_bytes: usize,
-    /// ... and are so many at most. A correct leader's window holds half of that.
+    /// Greatest number of order records that wait for a payload. A correct leader's window holds half as many.
     pub incoming_records: usize,
 }
 
@@ -28,7 +29,7 @@ impl Default for Thresholds {
         Thresholds {
             append_bytes: 1 << 20,
             append_entries: 512,
-            // Read in less than a ms: whoever is fed from the log holds up everything else for as long.
+            // The read takes less than a ms, during which everything else waits.
             log_slice_bytes: 128 << 10,
             logged_bytes: 8 << 20,
             given_bytes: 4 << 20,

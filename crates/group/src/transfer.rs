@@ -1,7 +1,8 @@
-//! Whether another member would lead better, and how leadership gets there (`docs/protocol.md`, "Where the leader sits").
+//! The transfer of leadership: whether another member would lead better, and the steps of the transfer
+//! (`docs/protocol.md`, "Where the leader sits").
 //!
-//! Comes in: heartbeats, and where submissions come from. Goes out: that nothing more is to be ordered here, whom to ask to lead,
-//! that this member goes on. Holds: the successor has the whole log, and leadership rests for a while wherever it comes to.
+//! In: heartbeats, and the origins of submissions. Out: the end of ordering here, the successor to ask, or the word to
+//! go on here. The successor must have been sent the whole log, and a new leader keeps leadership for a while.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,86 +17,86 @@ use crate::placement::{Map, Site};
 use crate::replication::Replication;
 use crate::round_trips::{SAMPLE_MAX_MS, STALE_MS};
 
-/// Who was handed leadership keeps it for this long.
+/// A leader that got leadership by a transfer keeps it for this long.
 const REST_MS: TimeMs = 10_000;
-/// Who could not hand it over keeps it for this long, twice as long each time, up to the same: where it sits worst
-/// (a processor that is hardly given any time), handing it over fails easily.
+/// A leader whose transfer failed keeps leadership for this long. The time doubles with each failure, up to
+/// [`REST_MS`]. A transfer fails most easily from the worst place (a processor with hardly any time).
 const REST_KEPT_MS: TimeMs = 1_000;
-/// Who was elected, for this long: round trips are measured meanwhile.
+/// An elected leader keeps leadership for this long, and measures round trips meanwhile.
 const REST_ELECTED_MS: TimeMs = 3_000;
-/// Another seat has to be better for this long.
+/// Another member's place must be better for this long.
 const BETTER_MS: TimeMs = 3_000;
-/// One that is clearly better.
+/// A clearly better place must be so for this long.
 const CLEARLY_MS: TimeMs = 1_500;
-/// A difference that does not matter.
+/// A smaller difference does not matter.
 const LEAST_GAIN_US: u64 = 3_000;
-/// One that matters at once, if commits also cost twice as much.
+/// A place is clearly better by this difference, if commits also cost twice as much here.
 const CLEAR_GAIN_US: u64 = 10_000;
-/// Between two heartbeats no more time than this counts.
+/// Greatest time between two heartbeats that counts.
 const STEP_MAX_MS: TimeMs = 500;
-/// A successor's log lags by so many heartbeats at most ...
+/// A successor's acknowledgements lag by at most this many heartbeats, plus [`LAG_ROUND_TRIPS`].
 const LAG_HEARTBEATS: usize = 3;
-/// ... and by so many round trips to it: what a full window keeps back is sent when the one before is acknowledged.
+/// Round trips by which a successor's acknowledgements may lag, too: the entries behind a full window are sent only
+/// when the window before them is acknowledged.
 const LAG_ROUND_TRIPS: TimeMs = 2;
-/// One submission, as it is counted.
+/// The value of one submission in a count.
 const ONE: u64 = 1 << 10;
-/// Of what was counted, one part of so many is forgotten with each heartbeat.
+/// With each heartbeat, a count shrinks by this fraction: one part in so many.
 const FORGOTTEN: u64 = 16;
 
-/// What a leader notes to know whether another member would lead better.
+/// The leader's notes, from which it decides whether another member would lead better.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Transfer {
     rest_until: TimeMs,
-    /// For how long there has been a better seat, less the time in which there was none; and a clearly
-    /// better one.
+    /// Time for which a better place has existed, less the time without one; next, the same for a clearly better place.
     better_ms: TimeMs,
     clearly_ms: TimeMs,
     beat_at: Option<TimeMs>,
-    /// Submissions ordered of late, by origin.
+    /// Recently ordered submissions, by origin.
     origins: BTreeMap<Incarnation, u64>,
-    /// Where the log ended at the last heartbeats, the latest first.
+    /// The log's end at the last heartbeats, the latest first.
     ends: VecDeque<Position>,
     handing: Option<Handing>,
-    /// How often in a row it could not be handed over.
+    /// Number of failed transfers in a row.
     kept: u32,
 }
 
-/// Leadership is on its way to a successor.
+/// A transfer of leadership to a successor.
 #[derive(Clone, Debug, Hash)]
 struct Handing {
     to: Incarnation,
-    /// Since when nothing is ordered, or it was offered.
+    /// When the leader stopped to order; later, when it asked the successor.
     since: TimeMs,
     offered: bool,
     why: String,
 }
 
-/// A seat, and what commits cost with the leader there.
+/// A member as the leader's place, with the mean cost of commits there.
 struct Seat {
     member: Incarnation,
     wish: Wish,
     cost_us: u64,
 }
 
-/// What a leader knows of itself and of those who may succeed it.
+/// The leader's facts about itself and its possible successors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlooks<'a> {
     pub known: Known<'a>,
     pub component: &'a Component,
     pub ballot: Ballot,
     pub replication: &'a Replication,
-    /// The ways from this member to the others.
+    /// The links from this member to the others.
     pub own_links: &'a [Link],
-    /// It orders, and has committed an entry of its own ballot.
+    /// True if the leader may order, and has committed an entry of its own term.
     pub is_settled: bool,
 }
 
-/// What a heartbeat brings about.
+/// A decision at a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransferOutput {
     /// Order nothing more.
     Close,
-    /// The successor did not come forward: go on here.
+    /// Go on here: the successor did not stand.
     Keep,
 }
 
@@ -107,7 +108,8 @@ impl Transfer {
         }
     }
 
-    /// Until when leadership rests with a member to which it comes now; `offered`: the leader before has asked it.
+    /// Returns the time until which a member that becomes leader now keeps leadership. `offered`: the previous leader
+    /// asked it.
     pub(crate) fn rest_until(known: Known, offered: bool) -> TimeMs {
         match offered {
             _ if !known.context.config().measures => 0,
@@ -116,12 +118,12 @@ impl Transfer {
         }
     }
 
-    /// A submission was ordered.
+    /// A submission of this origin was ordered.
     pub(crate) fn came_from(&mut self, origin: Incarnation) {
         *self.origins.entry(origin).or_default() += ONE;
     }
 
-    /// With every heartbeat: would another member lead better?
+    /// With every heartbeat: decides whether another member would lead better.
     pub(crate) fn reconsider(&mut self, outlooks: Outlooks) -> Option<TransferOutput> {
         let known = outlooks.known;
         let (now, config) = (known.now(), known.context.config());
@@ -131,7 +133,7 @@ impl Transfer {
             let is_over = now >= handing.since + patience_ms && !outlooks.component.is_leaving();
             return is_over.then(|| self.keep(now));
         }
-        // Where nobody may have it now, nothing is learnt.
+        // If no member may lead now, the times stay as they are.
         let (own, best) = self.better_seat(outlooks)?;
         let count = |ms: &mut TimeMs, holds: bool| match holds {
             true => *ms = (*ms + step_ms).min(BETTER_MS),
@@ -164,7 +166,7 @@ impl Transfer {
         Some(TransferOutput::Close)
     }
 
-    /// With every batch, behind the last of the log: the successor to ask now, and why.
+    /// With every batch, behind the last append: returns the successor to ask now, and the reason.
     pub(crate) fn offer(
         &mut self,
         now: TimeMs,
@@ -178,7 +180,7 @@ impl Transfer {
         Some((handing.to, handing.why.clone()))
     }
 
-    /// The successor did not come forward: leadership stays here, in the same ballot.
+    /// The successor did not stand: leadership stays here, in the same term.
     fn keep(&mut self, now: TimeMs) -> TransferOutput {
         let rest_ms = (REST_KEPT_MS << self.kept.min(8)).min(REST_MS);
         *self = Transfer {
@@ -188,7 +190,7 @@ impl Transfer {
         TransferOutput::Keep
     }
 
-    /// A heartbeat later: how much time counts.
+    /// Accounts for a heartbeat. Returns the time since the last one, as far as it counts.
     fn beat(&mut self, now: TimeMs, end: Position, heartbeat_ms: TimeMs) -> TimeMs {
         self.ends.push_front(end);
         self.ends
@@ -201,7 +203,7 @@ impl Transfer {
         now.saturating_sub(last.unwrap_or(now)).min(STEP_MAX_MS)
     }
 
-    /// This seat, and the best of those that may lead.
+    /// Returns this member's place, and the best of the members that may lead; None if no transfer may begin now.
     fn better_seat(&self, outlooks: Outlooks) -> Option<(Seat, Seat)> {
         let (known, component) = (outlooks.known, outlooks.component);
         let settled = component.is_primary()
@@ -230,7 +232,7 @@ impl Transfer {
         Some((seat(own, wish), best))
     }
 
-    /// What the member wishes, if it may lead.
+    /// The member's `repl.sequencer`, if it may succeed this leader; None: it may not.
     fn may_succeed(&self, index: usize, outlooks: Outlooks) -> Option<Wish> {
         let known = outlooks.known;
         let config = known.context.config();
@@ -253,7 +255,7 @@ impl Transfer {
         (may && member.weight > 0 && !member.arbitrator).then_some(outlook.wish)
     }
 
-    /// Members in their order, and what they say of the ways between them.
+    /// The members in their order, and the round trips that they report.
     fn map(&self, outlooks: Outlooks) -> Map {
         let known = outlooks.known;
         let members = &known.log.committed().configuration.members;
@@ -282,20 +284,20 @@ impl Transfer {
     }
 }
 
-/// The way to a member and back, as measured here; 0 if nothing is known of it.
+/// The round trip to a member, as measured here; 0 if unknown.
 fn round_trip_ms(known: Known, member: Incarnation) -> TimeMs {
     let peer = known.peers.get(member);
     let mean_us = peer.and_then(|peer| peer.round_trips.mean_us(known.now()));
     TimeMs::from(mean_us.unwrap_or(0)).div_ceil(1_000)
 }
 
-/// How many heartbeats a successor's log may lag that is so far away.
+/// The number of heartbeats by which a successor at this distance may lag.
 fn lag_heartbeats(round_trip_ms: TimeMs, heartbeat_ms: TimeMs) -> usize {
     LAG_HEARTBEATS + (LAG_ROUND_TRIPS * round_trip_ms / heartbeat_ms.max(1)) as usize
 }
 
 impl Seat {
-    /// True if that one would lead better.
+    /// True if this place is better than the leader's own.
     fn is_better_than(&self, own: &Seat) -> bool {
         let gain_us = own.cost_us.saturating_sub(self.cost_us);
         let matters = gain_us >= LEAST_GAIN_US && gain_us >= own.cost_us / 4;

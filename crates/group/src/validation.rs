@@ -1,5 +1,7 @@
-//! Messages that decode but that no correct member sends are ignored: without TLS anybody on the
-//! network can send them, and the core's assertions are for its own mistakes.
+//! Validates messages: the core ignores a well-formed message that no correct member sends.
+//!
+//! In: decoded messages. Out: whether the core takes the message, and a short description for the log. Without TLS
+//! anybody on the network can send such messages, and the core's assertions are only for its own mistakes.
 
 use crate::branches::OVERRIDES_MAX;
 use crate::entry::Body;
@@ -14,10 +16,11 @@ use crate::tail::SUMMARY_RUNS_MAX;
 use crate::vote::Vote;
 
 const COUNTING: Counting = Counting::OF_PEERS;
-/// Configurations in a promise at most: those that a log may hold above its commit point, and what its owner adds to them.
+/// Greatest number of configurations in a promise: those that a log may hold above its commit point, and the ones that
+/// its owner adds.
 const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::follower::PENDING_CONFIGURATIONS_MAX;
 
-/// What messages are held against.
+/// The state against which messages are validated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Validation<'a> {
     pub known: Known<'a>,
@@ -26,10 +29,11 @@ pub(crate) struct Validation<'a> {
 }
 
 impl Validation<'_> {
-    /// False: no correct member sends this. Numbers are judged here and nowhere else, see [`Validation::believes_number`].
+    /// Returns false for a message that no correct member sends. Only this function judges term numbers, see
+    /// [`Validation::believes_number`].
     pub(crate) fn accepts(self, from: Incarnation, message: &Message) -> bool {
         let ballot = |ballot: &Ballot| self.believes_number(ballot.number);
-        // A process that claims this node's replica id has no say in its votes (rule 14).
+        // A process that claims this node's replica id has no say in this node's votes (rule 14).
         let other = || {
             let replica = self.known.peers.replica_of(from);
             replica != Some(self.known.my_replica())
@@ -93,15 +97,16 @@ impl Validation<'_> {
         }
     }
 
-    /// The one rule for ballot numbers of peers, whatever message brings them: a correct member is ahead of this one by the
-    /// elections that this one has missed. What was only heard does not count, so that every further step upwards costs a
-    /// promise that this member has written to its disk first, and nobody can talk it up to the end of all numbers.
+    /// The one rule for term numbers of peers, in every message: a correct member is ahead of this one only by the
+    /// elections that this one has missed. Only this member's promise on disk counts, not numbers that it has heard. So
+    /// every further step upwards needs a promise that this member has written first, and no peer can drive it to the
+    /// end of all numbers.
     fn believes_number(self, number: u64) -> bool {
         COUNTING.reaches(number)
             && number <= self.vote.persisted().number.saturating_add(NUMBER_STEP_MAX)
     }
 
-    /// True if the log has no more overrides with these entries than a history may have.
+    /// True if the log, together with these entries, has no more forced views than a history may have.
     fn has_room_for_overrides(self, append: &Append) -> bool {
         let committed = self.known.log.committed().position;
         let entries = append.entries.iter().filter(|e| e.position > committed);
@@ -122,7 +127,8 @@ impl Validation<'_> {
     }
 }
 
-/// The kind of a message and what may be wrong in it. Never all of its contents: they may be gigabytes.
+/// Describes an invalid message: its kind, and the fields that may be wrong. Never all contents, which may be
+/// gigabytes.
 pub(crate) fn outline(message: &Message) -> String {
     match message {
         Message::Status(status) => format!(
@@ -178,7 +184,7 @@ pub(crate) fn outline(message: &Message) -> String {
         }
         Message::Fetch { len, .. } => format!("a request for {len} bytes of a payload"),
         Message::Part { bytes, .. } => format!("{} bytes of a payload", bytes.len()),
-        // These are always plausible.
+        // These are always valid.
         Message::Submit { .. }
         | Message::Held { .. }
         | Message::JoinRefused { .. }
@@ -197,14 +203,14 @@ fn payload_bytes(append: &Append) -> u64 {
     entries.map(|entry| payload_len(&entry.body) as u64).sum()
 }
 
-/// No longer than any write-set is.
+/// True if the bulk payload is within the limits.
 fn fits(parcel: &Parcel) -> bool {
     parcel.number <= PARCEL_NUMBER_MAX
         && (1..=PAYLOAD_MAX).contains(&parcel.len)
         && parcel.head <= HEAD_MAX.min(parcel.len)
 }
 
-/// Entries are contiguous, their ballots never fall nor exceed the leader's, and the log takes them.
+/// True if the entries are contiguous, their terms neither fall nor exceed the leader's, and their bodies are sound.
 fn consistent(append: &Append) -> bool {
     let mut last = (append.prev_position, append.prev_ballot);
     COUNTING.reaches_all(&[append.prev_position, append.ack, append.commit])
@@ -251,7 +257,8 @@ fn is_summary(summary: &Summary) -> bool {
         && runs.all(|(_, first, last)| first <= last && *last <= summary.end)
 }
 
-/// `Promises::withdrawn` looks at the origins of the withdrawals: only there are the earlier names of a process known.
+/// True for a valid promise. `Promises::withdrawn` checks the origins of the withdrawals, because only there the
+/// earlier incarnations of a process are known.
 fn is_promise(promise: &Promise) -> bool {
     let reached = |id: &SubmissionId| COUNTING.reaches(id.number);
     let mut configurations = promise.configurations.iter();
@@ -355,7 +362,7 @@ mod tests {
         }
     }
 
-    /// A node that is connected with one peer.
+    /// A node that is connected to one peer.
     fn connected() -> (Group, ReplicaId, Incarnation) {
         let mut group = Group::new(Config::new(Member::default()), Recovered::default(), 0);
         let (replica, incarnation) = (ReplicaId(Uuid([1; 16])), Incarnation(Uuid([2; 16])));
@@ -367,7 +374,7 @@ mod tests {
         (group, replica, incarnation)
     }
 
-    /// What the node says of it if this comes from the peer.
+    /// Hands the message in, and returns the node's log lines about it.
     fn told(group: &mut Group, now: u64, from: Incarnation, message: Message) -> Vec<String> {
         group.out.drain_into(&mut Vec::new());
         group.handle(now, Event::Message { from, message });

@@ -1,8 +1,8 @@
-//! What this member has promised, and what its word is worth.
+//! The promised term of this member, and whether its replica is amnesiac.
 //!
-//! Comes in: ballots to promise, and word from the disk. Goes out: what may be sent now that a promise is on disk. Holds: promises
-//! only rise, and nobody hears of one before it is on disk (rule 4); who may have forgotten what it acknowledged is intact
-//! again once it has caught up with everything that it may have acknowledged.
+//! In: terms to promise, and the word that a promise is on disk. Out: the messages that may be sent then. Promises only
+//! rise, and no process hears of one before it is on disk (rule 4). An amnesiac replica is intact again when it has
+//! caught up with everything that it may have acknowledged.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -15,13 +15,13 @@ pub(crate) struct Vote {
     promised: Ballot,
     persisted: Ballot,
     amnesiac: bool,
-    /// As long as `amnesiac`: configurations that it acknowledged may be missing, too.
+    /// Lost views: configurations that this replica acknowledged may be missing, too. Counts only while `amnesiac`.
     lost_views: bool,
-    /// Having acknowledged up to here, this member is intact again (rule 4).
+    /// This member is intact again when it has acknowledged up to this position (rule 4).
     intact_at: Option<Position>,
-    /// Highest ballot number that anybody was heard to have promised.
+    /// Highest term number that any process says it has promised.
     number_seen: u64,
-    /// Sends that wait until the promise is on disk.
+    /// Messages that wait until the promise is on disk.
     held: Vec<(Incarnation, Message)>,
 }
 
@@ -38,9 +38,9 @@ impl Vote {
         }
     }
 
-    // ---- what everybody may ask ----
+    // ---- queries ----
 
-    /// The ballot in force here.
+    /// The promised term, which is in force here.
     pub(crate) fn promised(&self) -> Ballot {
         self.promised
     }
@@ -54,39 +54,40 @@ impl Vote {
         self.persisted >= self.promised
     }
 
-    /// Entries that this replica once acknowledged may be missing here.
+    /// True if entries that this replica once acknowledged may be missing here.
     pub(crate) fn is_amnesiac(&self) -> bool {
         self.amnesiac
     }
 
-    /// Configurations that it acknowledged may be missing, too.
+    /// True if configurations that it acknowledged may be missing, too.
     pub(crate) fn has_lost_views(&self) -> bool {
         self.amnesiac && self.lost_views
     }
 
-    /// The least number of a ballot of its own that nobody is known to have promised anything above.
+    /// The least term number for a candidacy of this member: above all promises that it knows.
     pub(crate) fn next_number(&self) -> u64 {
         self.promised.number.max(self.number_seen) + 1
     }
 
-    // ---- what the coordinator tells ----
+    // ---- inputs from the coordinator ----
 
-    /// Somebody was heard to have promised this number.
+    /// A process says that it has promised this term number.
     pub(crate) fn saw(&mut self, number: u64) {
         self.number_seen = self.number_seen.max(number);
     }
 
-    /// Accepts no lower ballot from here on.
+    /// Promises this term: accepts no lower one from now on.
     pub(crate) fn promise(&mut self, ballot: Ballot) {
         assert!(ballot > self.promised, "promises only rise");
         self.promised = ballot;
-        // What waits for a promise to be on disk speaks of a lower ballot: void, however many come one after the other.
+        // The held messages belong to a lower term, and are void. So the list stays short, however many promises follow
+        // each other.
         self.held.clear();
     }
 
-    /// Something that relies on the promise; gives it back if it may be sent at once.
+    /// Holds a message that relies on the promise. Returns the message if it may be sent at once.
     pub(crate) fn hold(&mut self, to: Incarnation, message: Message) -> Option<Message> {
-        // Its callers have just promised: in truth it always waits.
+        // The callers have just promised, so in practice the message always waits.
         if self.is_persisted() || planted(Mutant::PromiseNotPersisted) {
             return Some(message);
         }
@@ -94,7 +95,7 @@ impl Vote {
         None
     }
 
-    /// A promise is on disk: what may be sent now.
+    /// A promise is on disk: returns the messages that may be sent now.
     pub(crate) fn persist(&mut self, promised: Ballot) -> Vec<(Incarnation, Message)> {
         self.persisted = self.persisted.max(promised);
         match self.is_persisted() {
@@ -103,34 +104,36 @@ impl Vote {
         }
     }
 
-    /// A log from another node takes the own one's place: of what was acknowledged with that, nothing may be left.
+    /// A log from another node replaces the own one, and may lack everything that this replica acknowledged with the
+    /// old log.
     pub(crate) fn begin_log_anew(&mut self, intact_at: Position) {
         self.lost_views = true;
         self.intact_at = Some(intact_at);
     }
 
-    /// Whatever this replica has acknowledged and forgotten lies at or below this position, unless that is known already.
+    /// Everything that this replica has acknowledged and forgotten lies at or below this position. The first such
+    /// position counts.
     pub(crate) fn will_be_intact_at(&mut self, position: Position) {
         self.intact_at.get_or_insert(position);
     }
 
-    /// It has acknowledged everything up to here, in the ballot in force.
+    /// This member has acknowledged everything up to this position, in the term in force.
     pub(crate) fn acknowledged(&mut self, position: Position) {
         self.amnesiac &= self.intact_at.is_none_or(|at| position < at);
     }
 
-    /// Its log is the group's now, whatever it once forgot.
+    /// This member's log is the group's now, so it is intact, whatever it once forgot.
     pub(crate) fn is_intact(&mut self) {
         self.amnesiac = false;
     }
 
-    /// What holds for a process that begins anew under the same name.
+    /// Takes over the facts that stay valid for a process that begins anew under the same incarnation.
     pub(crate) fn carry_over(&mut self, before: &Vote) {
         self.persisted = before.persisted;
         self.number_seen = before.number_seen;
     }
 
-    /// A mistake: what was promised before is forgotten.
+    /// A planted mistake: forgets the earlier promises.
     pub(crate) fn forget_promises(&mut self) {
         (self.promised, self.persisted) = Default::default();
     }

@@ -1,6 +1,8 @@
-//! Overrides that yield (rule 11): they give way to a primary component that has formed without them. A setting makes those of
-//! `pc.ignore_sb` and `pc.ignore_quorum`, and no operator who has looked at the cluster. A bootstrap without grastate.dat makes
-//! one that nobody vouches for; whoever is not primary follows it all the same, since an operator, or a my.cnf, has ordered it.
+//! Yielding forced views (rule 11): they give way to a primary component that has formed without them.
+//!
+//! The options `pc.ignore_sb` and `pc.ignore_quorum` make the "auto" ones, without an operator who has looked at the
+//! cluster. A bootstrap without grastate.dat makes a "boot" one, for which nobody vouches. A node that is not primary
+//! follows that one all the same, since an operator, or a my.cnf, has ordered it. This module only reads.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -11,14 +13,14 @@ use crate::message::{Standing, Status};
 use crate::peer::Peer;
 use crate::split::common;
 
-/// The ids of those that a setting makes end like this.
+/// The end of a forced view's id, if `pc.ignore_sb` or `pc.ignore_quorum` made it.
 const MARK: [u8; 4] = *b"auto";
 
-/// The ids of those that a bootstrap without grastate.dat makes.
+/// The end of a forced view's id, if a bootstrap without grastate.dat made it.
 const UNVOUCHED: [u8; 4] = *b"boot";
 
 impl<'a> Branches<'a> {
-    /// The overrides of this log, but for the last ones if they yield to a primary component that is connected.
+    /// The forced views of this log, without the last ones if these yield to a connected primary component.
     pub(crate) fn binding_overrides(self) -> &'a [Uuid] {
         let own = &self.log.committed().overrides;
         let yielding = own.last().is_some_and(yields);
@@ -33,12 +35,13 @@ impl<'a> Branches<'a> {
         &own[..kept.unwrap_or(own.len())]
     }
 
-    /// So many of the own overrides are kept before a peer of this status. None: this process does not give way to it.
+    /// The number of own forced views that this process keeps if it gives way to a peer with this status. None: it does
+    /// not give way.
     fn kept_before(self, status: &Status) -> Option<usize> {
         let own = &self.log.committed().overrides;
         let kept = common(own, &status.overrides);
         let theirs_binds = status.overrides.get(kept).is_none_or(|id| !yields(id));
-        // A component that still counts this process as a member may be about to lose its majority.
+        // A component that still lists this process as a member may be about to lose its majority.
         let is_without_me =
             self.forced_views.has_given_way() || !status.members.contains(&self.context.me());
         let gives_way = status.standing == Standing::Primary
@@ -49,12 +52,13 @@ impl<'a> Branches<'a> {
         gives_way.then_some(kept)
     }
 
-    /// True if this process gives up overrides of its log: it neither orders nor elects, and joins the others.
+    /// True if this process gives up forced views of its log: it neither orders nor elects, and joins the others.
     pub(crate) fn gives_up_overrides(self) -> bool {
         self.binding_overrides().len() < self.log.committed().overrides.len()
     }
 
-    /// True if the peer has gone on with overrides that yield, and a majority here without it: it has to give way.
+    /// True if the peer has gone on with yielding forced views, and a majority here has gone on without it: the peer
+    /// must give way.
     pub(crate) fn outvotes(self, from: Incarnation, status: &Status) -> bool {
         let own = &self.log.committed().overrides;
         let alone = status.overrides.starts_with(own)
@@ -63,8 +67,8 @@ impl<'a> Branches<'a> {
         if !alone || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
             return false;
         }
-        // Nobody vouches for such a node's database: a primary component never follows it, and others always do. It gives way by
-        // itself to each primary component that it hears.
+        // Nobody vouches for the database behind a "boot" view: a primary component never follows it, and other nodes
+        // always do. Its node gives way to each primary component that it hears.
         if status.overrides[own.len()..].iter().any(is_unvouched) {
             return self.component.is_primary();
         }
@@ -76,7 +80,8 @@ impl<'a> Branches<'a> {
         if self.component.is_outside() || committed.members.is_empty() {
             return false; // it has no component of its own
         }
-        // A later view in the log may be in force already: another member may have committed it, and acknowledged more.
+        // A pending view in this log may already be in force: another member may have committed it, and acknowledged
+        // more.
         let is_without = !self.log.in_every_configuration(|c| seats(c, peer.replica));
         let is_bound =
             seats(committed, self.context.my_replica()) && !seats(committed, peer.replica);
@@ -84,7 +89,7 @@ impl<'a> Branches<'a> {
             || self.component.is_primary() && self.has_majority_of_own_branch()
     }
 
-    /// True if so many members are primary with these overrides that the others are no majority.
+    /// True if so many members are primary with these forced views that the others are no majority.
     fn is_deserted_for(self, overrides: &[Uuid]) -> bool {
         let with_them = |peer: &Peer| {
             let status = peer.status.as_ref().filter(|_| peer.up);
@@ -101,13 +106,13 @@ impl<'a> Branches<'a> {
             .in_every_configuration(|c| c.is_majority(c.weight_of(|member| !went(member))))
     }
 
-    /// The same, of a peer by its last status.
+    /// [`Self::outvotes`] for a peer's last status.
     pub(crate) fn outvotes_peer(self, from: Incarnation) -> bool {
         let status = self.peers.status_of(from);
         status.is_some_and(|status| self.outvotes(from, status))
     }
 
-    /// True if members without overrides beyond this log's are a majority.
+    /// True if the members with exactly this log's forced views are a majority.
     fn has_majority_of_own_branch(self) -> bool {
         let own = &self.log.committed().overrides;
         let is_here = |member: &Member| {
@@ -121,13 +126,14 @@ impl<'a> Branches<'a> {
             .in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
     }
 
-    /// True for a member that has gone on alone, and has to come in again; one without a vote is about to.
+    /// True for a voter that has gone on alone, and must be admitted again. A member without a vote is about to join
+    /// already.
     pub(crate) fn has_gone_on_alone(self, member: &Member) -> bool {
         member.voter && self.outvotes_peer(member.incarnation)
     }
 }
 
-/// This id as that of an override that a setting makes.
+/// Marks an id as that of a forced view that `pc.ignore_sb` or `pc.ignore_quorum` makes.
 pub(crate) fn marked_as_automatic(id: Uuid) -> Uuid {
     marked(id, MARK)
 }
@@ -137,17 +143,17 @@ fn marked(mut id: Uuid, mark: [u8; 4]) -> Uuid {
     id
 }
 
-/// This id as that of a bootstrap without grastate.dat.
+/// Marks an id as that of a bootstrap without grastate.dat.
 pub fn unvouched(id: Uuid) -> Uuid {
     marked(id, UNVOUCHED)
 }
 
-/// True if a bootstrap without grastate.dat has made the override with this id.
+/// True if a bootstrap without grastate.dat made the forced view with this id.
 pub fn is_unvouched(id: &Uuid) -> bool {
     id.0.ends_with(&UNVOUCHED)
 }
 
-/// True if the override with this id yields.
+/// True if the forced view with this id yields.
 pub fn yields(id: &Uuid) -> bool {
     id.0.ends_with(&MARK) || is_unvouched(id)
 }

@@ -1,4 +1,7 @@
-//! The lock, and how threads call through it.
+//! The lock around a core, and the calls of threads through it.
+//!
+//! In: events of callers and appliers. Out: answers and work. A thread that changes the core wakes the threads for
+//! which the change matters, and it wakes them after it has released the lock.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -10,50 +13,49 @@ use crate::core_lock::{Condvar, Mutex, MutexGuard};
 use crate::sync::{Arc, AtomicUsize};
 use crate::waiting::{Slot, Ticket, Waiting};
 
-/// What the lock protects.
+/// The state under the lock: the core.
 pub trait UnderLock {
-    /// What callers and appliers tell it.
+    /// An input from a caller or an applier.
     type Event;
-    /// What callers get back.
+    /// The answer to a caller.
     type Answer;
-    /// What appliers are to do.
+    /// A task for an applier.
     type Work;
 
     /// Takes in an event.
     fn handle(&mut self, event: Self::Event);
-    /// Carries out all that follows from what was taken in, so that nothing is left undone when the
-    /// lock is released.
+    /// Carries out everything that follows from the events, so that nothing remains to do when the lock is released.
     fn pump(&mut self);
-    /// The next work, if it may begin now.
+    /// Takes the next task, if it may begin now.
     fn take_work(&mut self) -> Option<Self::Work>;
-    /// Works that have become ready since the last time this was asked.
+    /// Returns the number of tasks that have become ready since the last call.
     fn take_appliers_due(&mut self) -> usize;
-    /// Nobody waits for the ticket's answer any more; it must not be given.
+    /// No caller waits for this ticket any more: the core must not answer it.
     fn cancel(&mut self, ticket: Ticket);
-    /// Where answers are put.
+    /// The waiting callers, to whom the core gives answers.
     fn waiting(&mut self) -> &mut Waiting<Self::Answer>;
 }
 
 /// The lock around a core, its callers and its appliers.
 pub struct Handover<C: UnderLock> {
     shared: Mutex<Shared<C>>,
-    /// Appliers wait here for work.
+    /// Idle appliers wait here for work.
     work: Condvar,
-    /// Appliers between [`Handover::enter`] and [`Handover::exit`] or [`Handover::leave`].
+    /// Number of appliers between [`Handover::enter`] and [`Handover::exit`] or [`Handover::leave`].
     pub appliers: AtomicUsize,
 }
 
 struct Shared<C> {
     core: C,
-    /// Appliers that wait for work, or are being woken: more than these need not be notified.
+    /// Number of appliers that wait for work, or are being woken: at most these need a notification.
     sleeping: usize,
 }
 
-/// Whom a change concerns; to be woken without the lock.
+/// The threads to wake after a change, without the lock.
 struct Due<A> {
     answers: Vec<(Arc<Slot<A>>, A)>,
     appliers: usize,
-    /// These are all the appliers that sleep.
+    /// True if `appliers` is the number of all sleeping appliers.
     all: bool,
 }
 
@@ -68,16 +70,16 @@ impl<C: UnderLock> Handover<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared<C>> {
-        // Who panics under the lock has to ask is_broken() and end the process.
+        // After a panic under the lock, the caller must ask is_broken() and end the process.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if a thread panicked in the core: nothing can be trusted any more.
+    /// True if a thread panicked in the core: its state may be wrong.
     pub fn is_broken(&self) -> bool {
         self.shared.is_poisoned()
     }
 
-    /// Reads or changes the core, carries out what follows, and wakes whom it concerns.
+    /// Reads or changes the core, pumps it, and wakes the threads for which the change matters.
     pub fn with<T>(&self, change: impl FnOnce(&mut C) -> T) -> T {
         let mut shared = self.lock();
         let result = change(&mut shared.core);
@@ -91,7 +93,7 @@ impl<C: UnderLock> Handover<C> {
         read(&self.lock().core)
     }
 
-    /// Lets go of the lock and wakes the threads whose turn it is.
+    /// Releases the lock, then wakes the threads whose turn it is.
     fn release(&self, mut shared: MutexGuard<'_, Shared<C>>) {
         let due = shared.take_due();
         drop(shared);
@@ -119,7 +121,7 @@ impl<C: UnderLock> Handover<C> {
         }
     }
 
-    /// Calls the node; None if it has not answered in time, and never will.
+    /// Calls the node and waits for its answer for at most `timeout`; None if it has not answered, and never will.
     pub fn call_for(
         &self,
         timeout: Duration,
@@ -136,7 +138,7 @@ impl<C: UnderLock> Handover<C> {
                     }
                     waiting
                 });
-                // Not waiting any more: the answer is being put into the slot right now.
+                // The ticket is no longer waiting: another thread puts the answer into the slot right now.
                 let lost = planted(Mutant::AnswerAtTheEndLost);
                 if cancelled || lost {
                     None
@@ -147,7 +149,7 @@ impl<C: UnderLock> Handover<C> {
         }
     }
 
-    /// The answer, or where it will come.
+    /// Hands the event in. Returns the ticket, with the answer or the slot for it.
     #[allow(clippy::type_complexity)]
     fn begin(
         &self,
@@ -164,7 +166,7 @@ impl<C: UnderLock> Handover<C> {
         (ticket, claimed)
     }
 
-    /// For appliers: reports what was done, and waits for what is to be done next.
+    /// For appliers: reports the finished task, and waits for the next one.
     pub fn next_work(&self, done: Option<C::Event>) -> C::Work {
         let mut shared = self.lock();
         if let Some(event) = done {
@@ -177,7 +179,7 @@ impl<C: UnderLock> Handover<C> {
                 self.release(shared);
                 return work;
             }
-            // Nothing to do: others are woken before this thread sleeps.
+            // There is nothing to do: this thread wakes others before it sleeps.
             let due = shared.take_due();
             if due.is_empty() {
                 shared.sleeping += 1;
@@ -194,17 +196,17 @@ impl<C: UnderLock> Handover<C> {
         }
     }
 
-    /// An applier comes.
+    /// Counts an applier that begins.
     pub fn enter(&self) {
         self.appliers.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// An applier goes because all is over.
+    /// Counts off an applier that ends because the connection is over.
     pub fn exit(&self) {
         self.appliers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// An applier reports what was done and goes; false if it must not, being the last.
+    /// An applier reports the finished task and ends. Returns false if it must not end, because it is the last one.
     pub fn leave(&self, done: C::Event) -> bool {
         self.with(|core| {
             core.handle(done);

@@ -1,10 +1,9 @@
-//! How threads meet at a lock: callers leave an event and wait for its answer, appliers wait for
-//! work, and whoever changes what is under the lock wakes those whom it concerns.
+//! The meeting of threads at a lock: callers hand in an event and wait for its answer, appliers wait for work. A thread
+//! that changes the state under the lock wakes the threads for which the change matters.
 //!
-//! What is under the lock is of no concern here (see [`UnderLock`]), so that `tests/schedules.rs`
-//! can put a model there and run these very source files under a scheduler that looks for lost
-//! wake-ups. For this they name the primitives of `crate::sync` only, which are those of the
-//! standard library here and the scheduler's there.
+//! This crate does not know that state (see [`UnderLock`]). So `tests/schedules` can put a model under the lock, and
+//! run these same source files under a scheduler that looks for lost wake-ups. Therefore the files use only the
+//! primitives of `crate::sync`: those of the standard library here, those of the scheduler there.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +18,7 @@ mod sync {
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 }
 
-/// Those of the lock around the core.
+/// The primitives of the lock around the core.
 mod core_lock {
     #[cfg(not(feature = "lock-times"))]
     pub use crate::sync::{Condvar, Mutex, MutexGuard};

@@ -1,13 +1,14 @@
-//! The primitives of [`crate::sync`] that measure how long each lock is held: for measurements only (feature `lock-times`).
+//! Variants of the primitives of [`crate::sync`] that measure the time for which each lock is held: for measurements
+//! only (feature `lock-times`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{self, Arc, LockResult, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One bucket for each microsecond; the last one has all that is longer.
+/// Number of buckets: one for each microsecond; the last one counts all longer times.
 const BUCKETS: usize = 100_000;
 
-/// Of all locks of this process, in the order in which they were made.
+/// The counts of all locks of this process, in the order in which the locks were made.
 static ALL: sync::Mutex<Vec<Arc<Counts>>> = sync::Mutex::new(Vec::new());
 
 struct Counts(Vec<AtomicU64>);
@@ -32,8 +33,8 @@ impl Counts {
     }
 }
 
-/// Of each lock, in the order in which they were made: how often it was held for so many microseconds since the last time this
-/// was asked.
+/// Returns for each lock, in the order in which they were made, a list of (microseconds, count): how often the lock was
+/// held for that time since the last call.
 pub fn take_lock_times_us() -> Vec<Vec<(usize, u64)>> {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().map(|counts| counts.take()).collect()

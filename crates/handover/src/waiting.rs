@@ -1,4 +1,4 @@
-//! Where callers wait for their answers.
+//! The places where callers wait for their answers.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::sync::{Arc, Condvar, Mutex};
 
-/// Names one call; never used twice.
+/// The id of one call, never used twice.
 pub type Ticket = u64;
 
-/// One waiting caller's place.
+/// The place of one waiting caller.
 pub struct Slot<A> {
     answer: Mutex<Option<A>>,
     filled: Condvar,
@@ -23,13 +23,13 @@ impl<A> Slot<A> {
         }
     }
 
-    /// Wakes the caller with its answer.
+    /// Puts the answer in, and wakes the caller.
     pub(crate) fn fill(&self, answer: A) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         self.filled.notify_one();
     }
 
-    /// Waits as long as it takes.
+    /// Waits for the answer without a limit.
     pub fn wait(&self) -> A {
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -45,7 +45,7 @@ impl<A> Slot<A> {
         }
     }
 
-    /// Waits for at most this long.
+    /// Waits for the answer for at most `timeout`.
     pub fn wait_for(&self, timeout: Duration) -> Option<A> {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut answer, _) = self
@@ -56,7 +56,7 @@ impl<A> Slot<A> {
     }
 }
 
-/// Tickets and who waits for them. Kept under the lock; the waking is done after it.
+/// The tickets and their waiting callers. This is kept under the lock; the callers are woken after its release.
 pub struct Waiting<A> {
     last_ticket: Ticket,
     slots: HashMap<Ticket, Arc<Slot<A>>>,
@@ -77,13 +77,13 @@ impl<A> Default for Waiting<A> {
 }
 
 impl<A> Waiting<A> {
-    /// A ticket never used before.
+    /// Makes a ticket that was never used before.
     pub fn ticket(&mut self) -> Ticket {
         self.last_ticket += 1;
         self.last_ticket
     }
 
-    /// The node answers.
+    /// Takes the node's answer to a ticket.
     pub fn answer(&mut self, ticket: Ticket, answer: A) {
         match self.slots.remove(&ticket) {
             Some(slot) => self.due.push((slot, answer)),
@@ -91,7 +91,7 @@ impl<A> Waiting<A> {
         }
     }
 
-    /// The answer, if it is there already, else a place to wait for it.
+    /// Returns the answer, if it is there already; otherwise a place to wait for it.
     pub fn claim(&mut self, ticket: Ticket) -> Result<A, Arc<Slot<A>>> {
         if let Some(index) = self.early.iter().position(|(known, _)| *known == ticket) {
             return Ok(self.early.swap_remove(index).1);
@@ -101,17 +101,17 @@ impl<A> Waiting<A> {
         Err(slot)
     }
 
-    /// Nobody waits for this ticket any more. True if its answer had not been given.
+    /// Forgets a ticket for which no caller waits any more. Returns true if the node had not answered it.
     pub fn forget(&mut self, ticket: Ticket) -> bool {
         self.slots.remove(&ticket).is_some()
     }
 
-    /// Takes what is to be woken once the lock is released.
+    /// Takes the callers to wake after the release of the lock, with their answers.
     pub(crate) fn take_due(&mut self) -> Vec<(Arc<Slot<A>>, A)> {
         std::mem::take(&mut self.due)
     }
 
-    /// True if nobody waits and no answer lies about.
+    /// True if no caller waits, and no answer is undelivered.
     pub fn is_idle(&self) -> bool {
         self.slots.is_empty() && self.early.is_empty() && self.due.is_empty()
     }

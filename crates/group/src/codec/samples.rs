@@ -329,7 +329,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
     samples
 }
 
-/// Messages in their other forms: what is optional is there or not, lists are empty, a choice has its other values.
+/// Messages in their other forms: optional fields present or absent, empty lists, the other values of a choice.
 pub fn other_forms() -> Vec<(&'static str, Message)> {
     let status = |standing, wish| {
         Message::Status(Status {

@@ -93,7 +93,7 @@ impl Fetching {
             };
             if wanted.submissions.payload(known.me(), id).is_some() {
                 if bytes > 0 {
-                    bytes += u64::from(parcel.len); // it waits for one before it, in memory
+                    bytes += u64::from(parcel.len); // it waits in memory for an earlier one
                 }
                 continue;
             }
@@ -163,7 +163,7 @@ impl Fetching {
             |fetch: &Fetch| fetch.source == source && fetch.from == from && !fetch.is_received();
         let mut fetch = match self.logged.entry(position) {
             Entry::Occupied(found) if expected(found.get()) => found.remove(),
-            _ => return Vec::new(), // a late one, or one of who was asked before
+            _ => return Vec::new(), // it is late, or comes from a process that was asked before
         };
         let mut out = Vec::new();
         if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! What a member says that lies: messages changed a little, or made up after what their recipient knows.
+//! The messages of a lying member: changed a little, or made up to fit the recipient's state.
 
 mod change;
 
@@ -15,12 +15,12 @@ use crate::message::{
     Status, Summary, WireBody, WireEntry, Wish,
 };
 
-/// A liar and whom it talks to, with the bytes that decide what it says.
+/// A liar and the recipient, with the bytes that decide the lies.
 pub(super) struct Liar<'a, 'b> {
     pub dice: &'a mut Dice<'b>,
     pub me: &'a Group,
     pub to: &'a Group,
-    /// All processes that there are, or were.
+    /// All processes that run, or ran earlier.
     pub known: &'a [Member],
 }
 
@@ -60,7 +60,7 @@ impl Liar<'_, '_> {
         self.dice.near(near)
     }
 
-    /// Of the liar's replica, most often one that the recipient would obey.
+    /// A term, most often of the liar's replica and one that the recipient would obey.
     fn ballot(&mut self) -> Ballot {
         let promised = self.to.vote.promised();
         let number = match self.dice.below(4) {
@@ -333,7 +333,7 @@ impl Liar<'_, '_> {
         }
     }
 
-    /// Any message, such as the recipient might believe.
+    /// Makes any message that the recipient may believe.
     pub fn make(&mut self) -> Message {
         let forced = self.dice.one_in(8).then_some(crate::ids::Uuid([9; 16]));
         match self.dice.below(40) {

@@ -1,4 +1,4 @@
-//! One member lies in a cluster that somebody else drives, such as the simulator.
+//! Lies of one member in a cluster that another driver runs, such as the simulator.
 
 use bytes::Bytes;
 
@@ -26,7 +26,8 @@ pub fn lie(dice: &mut Dice, me: &Group, to: &Group, message: &Message) -> Option
     (lie != *message && believes(to, me, &lie)).then_some(lie)
 }
 
-/// The same, where only payloads change: by `change`, whose business it is what is in them.
+/// Changes only the payloads of a message that `me` sends to `to`, by `change`, which knows their format. None: the
+/// message has no payload that changes, or `to` would ignore the lie.
 pub fn lie_in_payloads(
     me: &Group,
     to: &Group,

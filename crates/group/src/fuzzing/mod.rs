@@ -1,6 +1,6 @@
-//! A small cluster one of whose members lies: it changes what it sends, and makes messages up that look like a correct
-//! member's. Whatever comes of it, nobody panics, and all that a member says or writes can be encoded and read again.
-//! What happens is decided by bytes: a fuzzer's, or those of a seed.
+//! A small cluster with one lying member: it changes its messages, and makes up messages that look like those of a
+//! correct member. No member may panic, and every message and log of a member can be encoded and decoded again. Bytes
+//! decide the events: from a fuzzer, or from a seed.
 
 mod counts;
 mod dice;
@@ -13,10 +13,10 @@ pub use dice::Dice;
 pub use lie::{lie, lie_in_payloads};
 pub use world::run;
 
-/// They decide of some two thousand events.
+/// Number of bytes for one seed: these decide about two thousand events.
 pub const BYTES_PER_SEED: usize = 8 << 10;
 
-/// Bytes out of a seed.
+/// Makes bytes from a seed.
 pub fn bytes_of_seed(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {
@@ -35,12 +35,12 @@ mod tests {
 
     const SEEDS: u64 = 40;
 
-    /// The example `liar` does the same for longer.
+    /// The example `liar` runs the same for longer.
     #[test]
     fn no_lie_ends_a_member() {
         let mut all = Counts::default();
         for seed in 1..=SEEDS {
-            // A panic is to name its seed.
+            // The test names the seed of a panic.
             let told = std::panic::catch_unwind(|| run(&bytes_of_seed(seed, BYTES_PER_SEED)));
             let Ok(counts) = told else {
                 panic!("seed {seed}");

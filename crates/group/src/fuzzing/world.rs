@@ -1,4 +1,5 @@
-//! The cluster: cores with logs in memory, ways between them that keep their order, and what happens to them.
+//! The cluster of a fuzzing run: cores with logs in memory, connections that keep the order of messages, and the
+//! events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +19,7 @@ use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Message, Standing};
 
-/// Entries above a checkpoint.
+/// A log in memory: entries above a checkpoint.
 #[derive(Default)]
 struct Log {
     base: Checkpoint,
@@ -39,7 +40,7 @@ struct Node {
     starts: u8,
     submitted: u64,
     parcels: u64,
-    /// Parcels that may be submitted, with their heads.
+    /// Numbers of bulk payloads that may be submitted.
     spread: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ struct World<'a> {
     now: TimeMs,
     nodes: Vec<Node>,
     liar: usize,
-    /// By sender and recipient. Absent: they are not connected.
+    /// Messages on their way, by sender and recipient. Without an entry, the two are not connected.
     ways: BTreeMap<(usize, usize), VecDeque<Message>>,
     /// All processes that were ever started.
     known: Vec<Member>,
@@ -56,7 +57,7 @@ struct World<'a> {
     overrides: u8,
 }
 
-/// Lives through what the bytes say.
+/// Runs a cluster through the events that the bytes decide.
 pub fn run(bytes: &[u8]) -> Counts {
     let mut dice = Dice(bytes);
     let nodes = 3 + dice.below(3);
@@ -86,7 +87,7 @@ pub fn run(bytes: &[u8]) -> Counts {
         override_id: None,
     };
     world.event(0, event);
-    // They come together before anybody lies.
+    // The members form a view before the liar lies.
     for _ in 0..20 {
         world.now += 50;
         for index in 0..nodes {
@@ -207,7 +208,7 @@ impl World<'_> {
         }
     }
 
-    /// The liar says what this makes.
+    /// The liar sends the message that `say` makes.
     fn lie(&mut self, to: usize, say: impl FnOnce(&mut Liar) -> Message) {
         let mut liar = Liar {
             dice: &mut self.dice,
@@ -371,7 +372,8 @@ impl World<'_> {
         }
     }
 
-    /// The log has valid checksums, and other contents. What no member can have written is not opened.
+    /// Changes a log as if it had valid checksums and other contents. A log that no member can have written is not
+    /// opened.
     fn damage(&mut self, index: usize, log: &mut RecoveredLog) {
         let group = &self.nodes[index].group;
         let mut liar = Liar {
@@ -392,7 +394,7 @@ impl World<'_> {
         }
     }
 
-    /// Carries out what the core wants. All that it says and writes can be read again.
+    /// Carries out the core's actions. Asserts that its messages and its checkpoint can be decoded again.
     fn flush(&mut self, index: usize) {
         let mut again = true;
         while std::mem::take(&mut again) {
@@ -410,14 +412,14 @@ impl World<'_> {
         let checkpoint = group.checkpoint();
         let bytes = encode_checkpoint(checkpoint);
         assert_eq!(decode_checkpoint(bytes).as_ref(), Ok(checkpoint));
-        // The first state of a history, which is beside the log before anything else.
+        // The first state of a history lies beside the log before anything else.
         let node = &mut self.nodes[index];
         if node.log.base.history.is_nil() && node.group.standing() != Standing::Outside {
             node.log.base.history = node.group.history();
         }
     }
 
-    /// True if the core has learnt something by that.
+    /// Returns true if the core was given an event by that.
     fn carry_out(&mut self, index: usize, action: Action) -> bool {
         let node = &mut self.nodes[index];
         match action {

@@ -1,4 +1,4 @@
-//! Messages and logs of which the liar changes some fields.
+//! Changes of some fields of a message or a log.
 
 use super::Liar;
 use crate::event::RecoveredLog;
@@ -6,7 +6,7 @@ use crate::ids::Position;
 use crate::message::{Message, WireBody, WireEntry};
 
 impl Liar<'_, '_> {
-    /// Changes something in a log.
+    /// Changes one thing in a log.
     pub fn damage(&mut self, log: &mut RecoveredLog) {
         let index = self.dice.below(log.entries.len());
         let last = log.entries.last().map(|entry| entry.ballot);
@@ -30,7 +30,7 @@ impl Liar<'_, '_> {
         }
     }
 
-    /// The message with some of its fields changed.
+    /// Changes some fields of the message.
     pub fn change(&mut self, message: &mut Message) {
         match message {
             Message::Status(status) => {
