@@ -18,9 +18,9 @@
 //!   makes a process send to one peer arrive together as one batch; with `Settings::batched` off they arrive one by
 //!   one. A connection that breaks loses a suffix of the messages under way. Queues never overflow (`PeerDrained`),
 //!   and a peer is found dead only if its process is dead.
-//! - Logs. Appends are durable at once (modes memory and os); a crash loses the log, as in today's provider. A
-//!   restart without loss equals a partition: the process was only silent. There are few entries: the log tail is
-//!   never trimmed, windows never fill.
+//! - Logs. Appends are durable at once (modes memory and os); a crash loses the log, as with
+//!   `gcache.recover=no`. A restart without loss equals a partition: the process was only silent. There are few
+//!   entries: the log tail is never trimmed, windows never fill.
 //! - Clients submit one byte. The simulation (`crates/group/tests/simulation`) covers reads, leaving, changes of
 //!   weight, overrides, duplicate replicas and foreign processes.
 //! - Terms are bounded (`Bound::ballots`): without a timer, two candidates can outbid each other for ever.

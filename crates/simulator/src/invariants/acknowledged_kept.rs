@@ -1,8 +1,8 @@
 //! An acknowledged commit is in every later primary history (the central promise; rules 1, 3, 4).
 //!
-//! A commit is acknowledged when a majority of the view holds it in its log. The plan allows no more amnesiac
-//! replicas than the durability mode can bear, so an intact majority is always left (today a restarted process counts
-//! as amnesiac in every mode); or an operator's override or bootstrap ends a larger loss. So:
+//! A commit is acknowledged when a majority of the view holds it in its log. The world makes no more replicas amnesiac
+//! than the durability mode can bear, so enough intact votes are left (`World::survivable`); or an operator's override
+//! or bootstrap ends a larger loss. So:
 //! - an acknowledgement comes after the commit in the database of its own node, with the same GTID;
 //! - in the end every living database holds every acknowledged transaction, except those of a branch that an
 //!   operator's decision left behind: there the fork point lies between the database and the commit. Any other
