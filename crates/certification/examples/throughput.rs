@@ -1,4 +1,4 @@
-//! How long certification takes per write-set: `cargo run --release -p trireme-certification --example throughput`.
+//! Measures the certification time per write-set: `cargo run --release -p trireme-certification --example throughput`.
 
 use std::time::Instant;
 use trireme_certification::{
@@ -7,7 +7,7 @@ use trireme_certification::{
 
 const WRITE_SETS: usize = 200_000;
 const ROWS: u64 = 1_000_000;
-/// How far the origins lag behind the order, and the reported cut behind it, in seqnos.
+/// The lag of the origins behind the order, and the lag of the reported watermark, in seqnos.
 const UNSEEN: i64 = 10;
 
 fn main() {

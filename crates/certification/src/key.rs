@@ -75,9 +75,9 @@ impl Relation {
 /// Returns the identity of the key that `parts` names: `[]` is the server; then `[db]`, `[db, table]`,
 /// `[db, table, row]`.
 ///
-/// XXH3-64 (seed 0) over each part's length (u64, little-endian) followed by its bytes. The lengths keep
-/// `["ab", "c"]` and `["a", "bc"]` apart. Part of the wire format: never change it within a key-set version. Two keys with the same hash
-/// cause false conflicts or dependencies, never missed ones.
+/// XXH3-64 (seed 0) over each part's length (u64, little-endian) followed by its bytes. The lengths keep `["ab", "c"]`
+/// and `["a", "bc"]` apart. Part of the wire format: never change it within a key-set version. Two keys with the same
+/// hash cause false conflicts or dependencies, never missed ones.
 pub fn key_hash(parts: &[&[u8]]) -> u64 {
     let mut chain = Vec::new();
     for part in parts {

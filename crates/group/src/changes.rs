@@ -72,7 +72,8 @@ impl Changes {
         self.reform = self.reform.max(Some(left));
     }
 
-    /// Rules 11 and 14: another history, a fork and a copied data directory are refused.
+    /// Err: the reason why the cluster refuses this process. It refuses another history, a fork (rule 11) and a copied
+    /// data directory (rule 14).
     fn admissible(&self, known: Known, join: &Join) -> Result<(), String> {
         let (history, overrides) = (
             known.log.committed().history,

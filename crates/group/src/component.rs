@@ -228,7 +228,7 @@ impl Component {
         self.gone = true;
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn stamps(&mut self) -> (&mut TimeMs, Option<&mut Leaving>) {
         (&mut self.join_sent_at, self.leaving.as_mut())

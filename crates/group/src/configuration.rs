@@ -33,9 +33,8 @@ pub struct Member {
     pub app_protocol: i32,
 }
 
-/// The membership in force from one log position on. A *view* for the server is a configuration
-/// whose number differs from the one before; a change of weights only keeps the number, takes no
-/// seqno and is not shown (rule 3).
+/// The membership in force from one log position on. For the server, a configuration with a new number is a *view*. A
+/// change of weights alone keeps the number, takes no seqno, and is not shown to the server (rule 3).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Configuration {
     /// View number, +1 per membership change.

@@ -49,7 +49,7 @@ impl Context {
         is_due
     }
 
-    /// For the model check.
+    /// The time stamp of the last heartbeat, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn heartbeat_at(&mut self) -> &mut TimeMs {
         &mut self.heartbeat_at

@@ -391,7 +391,7 @@ impl Dissemination {
         })
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn sent_at(&mut self) -> impl Iterator<Item = &mut TimeMs> {
         self.submissions.sent_at()

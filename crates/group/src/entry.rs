@@ -26,9 +26,9 @@ pub enum Body {
     Configuration(Configuration),
     /// A member's submission, whose payload is opaque here.
     Submission {
-        /// Its name.
+        /// Its id.
         id: SubmissionId,
-        /// Its bytes.
+        /// Its payload.
         payload: Bytes,
     },
     /// A voided submission, in place of withdrawn ones (rule 7). It uses up the numbers from the origin's last ordered
@@ -49,7 +49,7 @@ impl Entry {
         }
     }
 
-    /// Rough size in memory and on the wire.
+    /// Approximate size in memory and on the wire, in bytes.
     pub fn size_bytes(&self) -> usize {
         64 + match &self.body {
             Body::Submission { payload, .. } => payload.len(),

@@ -67,7 +67,7 @@ pub enum Event {
         /// Its incarnation.
         incarnation: Incarnation,
     },
-    /// The connection is gone; proves nothing about the process (rule 10).
+    /// The connection is gone, which proves nothing about the process (rule 10).
     PeerDown {
         /// Incarnation of the peer.
         incarnation: Incarnation,
@@ -304,9 +304,9 @@ pub enum Action {
 pub enum Delivery {
     /// A submission of a member in the view in force.
     Submission {
-        /// Its name.
+        /// Its id.
         id: SubmissionId,
-        /// Its bytes.
+        /// Its payload.
         payload: Bytes,
     },
     /// Configuration in force from here on. A new number is a view.

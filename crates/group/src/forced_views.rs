@@ -80,7 +80,7 @@ impl ForcedViews {
         self.reminder.is_due(now)
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn told_at(&mut self) -> Option<&mut TimeMs> {
         self.reminder.told_at.as_mut()

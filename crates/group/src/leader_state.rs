@@ -105,7 +105,7 @@ impl LeaderState {
         is_it
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn since_mut(&mut self) -> &mut TimeMs {
         &mut self.since

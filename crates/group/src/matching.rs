@@ -265,7 +265,7 @@ impl Matching {
         }
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn rebase(&mut self, now: TimeMs, aged: impl Fn(&mut TimeMs, TimeMs)) {
         if let Some(at) = &mut self.asked_at {

@@ -119,7 +119,7 @@ impl Reads {
         tokens.map(|token| ReadOutput::Failed { token }).collect()
     }
 
-    /// For the model check.
+    /// The time stamp of the round, for the model check.
     #[cfg(feature = "model")]
     pub(crate) fn asked_at(&mut self) -> Option<&mut TimeMs> {
         self.round.as_mut().map(|round| &mut round.asked_at)

@@ -232,7 +232,7 @@ impl Submissions {
         all.into_iter().take(MAX_LIST).collect()
     }
 
-    /// Ages of stamps, for the model check.
+    /// The time stamps, for the model check.
     #[cfg(feature = "model")]
     pub fn sent_at(&mut self) -> impl Iterator<Item = &mut TimeMs> {
         self.own.values_mut().map(|own| &mut own.sent_at)

@@ -30,7 +30,7 @@ const BETTER_MS: TimeMs = 3_000;
 const CLEARLY_MS: TimeMs = 1_500;
 /// A smaller difference does not matter.
 const LEAST_GAIN_US: u64 = 3_000;
-/// A place is clearly better by this difference, if commits also cost twice as much here.
+/// A place is clearly better if commits under the present leader cost twice as much and, beyond that, this much more.
 const CLEAR_GAIN_US: u64 = 10_000;
 /// Greatest time between two heartbeats that counts.
 const STEP_MAX_MS: TimeMs = 500;
@@ -48,8 +48,9 @@ const FORGOTTEN: u64 = 16;
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Transfer {
     rest_until: TimeMs,
-    /// Time for which a better place has existed, less the time without one; next, the same for a clearly better place.
+    /// Time for which a better place has existed, less the time without one.
     better_ms: TimeMs,
+    /// The same for a clearly better place.
     clearly_ms: TimeMs,
     beat_at: Option<TimeMs>,
     /// Recently ordered submissions, by origin.

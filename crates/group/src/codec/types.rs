@@ -40,7 +40,7 @@ wire_enum!(Message, "kind of message" {
     22 => Held { parcel },
     23 => SubmitParcel { number, parcel, head },
     24 => Expects { nodes, promised },
-    // 6 was an install whose numbers did not say since when a replica is absent.
+    // Kind 6 was an install without the positions at which replicas left.
     25 => Install { ballot, checkpoint, intact_at },
 });
 wire_enum!(Source, "source of a payload" {
@@ -218,7 +218,7 @@ fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeErro
     }
 }
 
-/// Decodes a checkpoint of the older format (kind 65): its numbers do not say since when a replica is absent.
+/// Decodes a checkpoint of the older format (kind 65): its numbers lack the positions at which replicas left.
 pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeError> {
     let (position, ballot, history) = Wire::get(input)?;
     let (overrides, configuration): (Vec<Uuid>, Configuration) = Wire::get(input)?;

@@ -1,4 +1,4 @@
-//! Values on the wire: the basic types, and how compound ones are made of them.
+//! Values on the wire: the basic types, and the macros that make compound types of them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) const MAX_LIST: usize = 65535;
 
 /// A value with one encoding.
 pub(super) trait Wire: Sized {
-    /// Length of the shortest encoding: bounds what a list's count may promise.
+    /// Length of the shortest encoding in bytes, which bounds the count of a list.
     const MIN_BYTES: usize;
 
     /// Appends the value.
