@@ -27,7 +27,7 @@ struct Piecewise {
 /// A staged payload that was submitted.
 struct Submitted {
     staged: Staged,
-    /// Number of bytes at its begin that differ from the staged ones.
+    /// Number of bytes at its start that differ from the staged ones.
     head: usize,
     digest: u32,
 }

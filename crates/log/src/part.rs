@@ -7,7 +7,7 @@ use crate::format::{self, RECORD_HEADER_BYTES, RecordHeader, segment_name};
 use crate::index::Place;
 use crate::log::Log;
 
-/// The begin of an entry.
+/// The start of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peek {
     /// The first bytes of its payload; not verified.
@@ -24,7 +24,7 @@ impl Log {
         self.index.place(position).map(|place| place.len)
     }
 
-    /// Returns the begin of the entry at `position`, with at most `head_bytes` of its payload; `None` if the log does
+    /// Returns the start of the entry at `position`, with at most `head_bytes` of its payload; `None` if the log does
     /// not hold it.
     pub fn peek(&self, position: u64, head_bytes: u32) -> Result<Option<Peek>, LogError> {
         let Some(place) = self.index.place(position) else {

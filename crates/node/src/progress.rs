@@ -21,7 +21,7 @@ pub struct Progress {
     pub closed: bool,
     /// The time of the last line about a refusal.
     told: Option<Instant>,
-    /// The begin of the period in which different refusals are counted, and the number that was logged in it.
+    /// The start of the period in which different refusals are counted, and the number that was logged in it.
     counted: Option<(Instant, u32)>,
     /// The reason why the node cannot go on; None if it can.
     pub failed: Option<String>,

@@ -1,4 +1,4 @@
-//! connect() and disconnect(): the begin and the end of a connection.
+//! connect() and disconnect(): the start and the end of a connection.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! libtrireme.so: the wsrep provider that MariaDB loads.
 //!
-//! [`entry`] has the functions that the server calls, [`connect`] the begin and end of a connection, [`recv`] the work
+//! [`entry`] has the functions that the server calls, [`connect`] the start and end of a connection, [`recv`] the work
 //! of the server's applier threads, [`core`] the node under its lock. Replication logic is not in this crate, but in
 //! the group and the replicator.
 

@@ -12,24 +12,24 @@ use crate::work::Apply;
 /// An output of [`crate::Replicator::handle`], to be carried out in order; sorted by the part that carries it out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// The group.
+    /// A request to the group.
     Group(GroupAction),
     /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
     SendTo {
-        /// Whom.
+        /// The recipient.
         to: Incarnation,
-        /// What.
+        /// The message.
         bytes: Bytes,
     },
-    /// The write-set log.
+    /// A request to the write-set log.
     Log(LogAction),
-    /// What lies beside the log.
+    /// A note beside the log.
     Note(Note),
-    /// The server, its threads, and the saved state.
+    /// A request to the server, its threads, or the saved state.
     Host(HostAction),
 }
 
-/// Something is asked of the group. Without a connection only [`GroupAction::Leave`] means anything.
+/// A request to the group. Without a connection only [`GroupAction::Leave`] has an effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GroupAction {
     /// Give this to the group. Numbers count 1, 2, 3.. per incarnation.
@@ -39,105 +39,105 @@ pub enum GroupAction {
         /// Its bytes.
         payload: Bytes,
     },
-    /// Give this to the group, to be handed to a majority before it is submitted; answered by
+    /// Give this to the group, which hands it to a majority before it is submitted. Answered by
     /// [`crate::Event::Spread`].
     Spread {
-        /// Its number: ascending.
+        /// Number of the bulk payload: ascending.
         parcel: u64,
         /// Its bytes.
         payload: Bytes,
-        /// How many of them, at the begin, come with [`GroupAction::SubmitParcel`].
+        /// Number of bytes at the start that come later, with [`GroupAction::SubmitParcel`].
         head: u32,
-        /// CRC-32C of the others.
+        /// CRC-32C of the other bytes.
         digest: u32,
     },
-    /// It is not to be submitted any more.
+    /// Forget this bulk payload: it will not be submitted.
     Recall {
-        /// Its number.
+        /// Number of the bulk payload.
         parcel: u64,
     },
-    /// As [`GroupAction::Submit`], of what a majority holds.
+    /// As [`GroupAction::Submit`], for a bulk payload that a majority holds.
     SubmitParcel {
         /// Number of the submission.
         number: u64,
-        /// Number of the parcel.
+        /// Number of the bulk payload.
         parcel: u64,
         /// Its first bytes.
         head: Bytes,
     },
     /// Ask the group for a read point.
     Read {
-        /// Comes back.
+        /// Comes back with the answer.
         token: u64,
     },
-    /// Tell the group who has joined (rule 3).
+    /// Tell the group the members that have joined (rule 3).
     SetJoined {
         /// As of this position.
         position: Position,
-        /// All of them.
+        /// All members that have joined.
         members: Vec<Incarnation>,
     },
     /// Ask the group to leave. Followed by [`crate::Event::Left`].
     Leave,
 }
 
-/// Something concerns the write-set log. It means nothing without a connection.
+/// A request to the write-set log. Without a connection it has no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogAction {
-    /// Tell the log what became of an entry; sent along with IST.
+    /// Record the outcome of an entry; it is sent along with IST.
     RecordOutcome {
         /// The entry.
         position: Position,
         /// Its seqno.
         seqno: Seqno,
-        /// What it depends on.
+        /// The seqno that it depends on.
         depends_on: Seqno,
         /// True if it failed certification: others get it as a dummy.
         failed: bool,
     },
-    /// The log must keep these entries whatever its size (rule 12).
+    /// Pin these entries: the log must keep them whatever its size (rule 12).
     Pin {
         /// This node needs the entries from here on: undelivered, unapplied, above the certification floor, or too young.
         keep_from: Position,
-        /// Each other member with a state and a database, and from where on it has not reported to have applied the
-        /// entries: its log may lack them.
+        /// Each other member with a state and a database, with the first position that it has not reported as applied:
+        /// its log may lack the entries from there on.
         unreported: Vec<(Incarnation, Position)>,
     },
 }
 
-/// A restart must know it: noted, flushed in every durability mode, before anything that follows.
+/// A note for a restart: kept and flushed in every durability mode, before any later action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// This total-order action begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: nothing is to be concluded
-    /// from an action any more: a snapshot replaces the database, or it has diverged.
+    /// This total-order action begins to execute here, or has ended (rule 13). [`Gtid::UNDEFINED`]: forget the note of
+    /// an action, because an SST replaces the database, or it has diverged.
     Action {
         /// Its position.
         gtid: Gtid,
-        /// It has ended.
+        /// True if it has ended.
         ended: bool,
     },
-    /// The server is given the first write-set of this connection.
+    /// The server gets the first write-set of this connection.
     Applying,
-    /// The database's history includes these overrides of an operator, each above this seqno, and no others (rule 11).
+    /// The database's history includes exactly these overrides of an operator, each above this seqno (rule 11).
     Overrides {
-        /// For [`crate::Connect::overrides`].
+        /// The overrides, for [`crate::Connect::overrides`].
         overrides: Vec<(Uuid, Seqno)>,
     },
 }
 
-/// Something concerns the server, its threads, and the saved state.
+/// A request to the server, its threads, or the saved state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostAction {
-    /// Wake the caller who holds this ticket.
+    /// Answer the caller that holds this ticket.
     Answer {
-        /// Whom.
+        /// The caller's ticket.
         ticket: Ticket,
-        /// With what.
+        /// The answer.
         answer: Answer,
     },
-    /// So many works became ready since the last call: wake as many recv() threads.
+    /// Work became ready since the last call: wake as many recv() threads.
     WakeAppliers {
-        /// How many; `usize::MAX` for all (they are to exit).
+        /// Number of threads; `usize::MAX` for all (they must exit).
         n: usize,
     },
     /// Write grastate.dat. Seqno -1 while running.
@@ -147,40 +147,38 @@ pub enum HostAction {
         /// `safe_to_bootstrap`.
         safe_to_bootstrap: bool,
     },
-    /// grastate.dat: the database is between two positions (counted; nil uuid from the first to
-    /// the last).
+    /// grastate.dat: the database is between two positions. Counted; the UUID is nil from the first to the last.
     MarkUnsafe,
     /// Ends one [`HostAction::MarkUnsafe`].
     MarkSafe,
-    /// grastate.dat: the database has diverged; nil uuid until a full snapshot came.
+    /// grastate.dat: the database has diverged; the UUID is nil until an SST has replaced it.
     MarkCorrupt,
-    /// A full snapshot has arrived: ends [`HostAction::MarkCorrupt`].
+    /// An SST has replaced the database: ends [`HostAction::MarkCorrupt`].
     MarkUncorrupt,
-    /// A configuration with this node in it is in force and its control state is known: connect()
-    /// may return OK.
+    /// A configuration with this node is in force, and its control state is known: connect() may return OK.
     Admitted,
-    /// The final view was delivered, or nobody was there to take it; recv() threads get Exit.
+    /// The final view was delivered, or there was no server to take it; recv() threads get Exit.
     Closed,
-    /// Tell whoever looks after the node.
+    /// Write a line to the node's log.
     Log {
-        /// How loud.
+        /// The level of the line.
         level: Level,
-        /// What.
+        /// The line.
         text: String,
     },
     /// This process cannot go on: log the text and abort.
     Fatal {
-        /// Why.
+        /// The reason.
         text: String,
     },
 }
 
-/// How loud a log line is.
+/// Level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Needs somebody.
+    /// An operator must act.
     Error,
-    /// May need somebody; fails MariaDB's suites unless they expect it.
+    /// An operator may have to act; the line fails MariaDB's suites unless they expect it.
     Warn,
     /// Normal.
     Info,
@@ -188,7 +186,7 @@ pub enum Level {
     Debug,
 }
 
-/// `wsrep_status_t`, the numbers included.
+/// `wsrep_status_t`, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
@@ -200,7 +198,7 @@ pub enum Code {
     TrxMissing = 2,
     /// Failed certification; not primary (sync_wait).
     TrxFail = 3,
-    /// Aborted by one ordered before it: to be rolled back and replayed.
+    /// Aborted by a write-set ordered before it: the server rolls it back and replays it.
     BfAbort = 4,
     /// Write-set too large.
     SizeExceeded = 5,
@@ -221,27 +219,27 @@ pub enum Code {
 pub struct Answer {
     /// The result.
     pub code: Code,
-    /// For certify, TOI and replay: position of the write-set whatever the code, or
-    /// [`Gtid::UNDEFINED`] if it has none. For sync_wait: last committed. For pause: where it
-    /// stands. For abort: the victim's (seqno -1 if none).
+    /// For certify, TOI and replay: position of the write-set whatever the code, or [`Gtid::UNDEFINED`] if it has none.
+    /// For sync_wait: the last committed position. For pause: the position at which the node stands. For abort: the
+    /// victim's position (seqno -1 if it has none).
     pub gtid: Gtid,
-    /// For certify, TOI and replay: what it depends on, else -1.
+    /// For certify, TOI and replay: the seqno that it depends on, else -1.
     pub depends_on: Seqno,
-    /// For replay: what to apply.
+    /// For replay: the write-set to apply.
     pub replay: Option<Box<Apply>>,
     /// For release: a fragment was released, and its transaction goes on under the same handle.
     pub lives_on: bool,
-    /// For release: how the transaction lost, if it did.
+    /// For release: the loss of the transaction, if it lost.
     pub loss: Option<Box<Loss>>,
 }
 
 impl Answer {
-    /// An answer without a position.
+    /// Returns an answer without a position.
     pub fn unordered(code: Code) -> Self {
         Answer::at(code, Gtid::UNDEFINED, -1)
     }
 
-    /// An answer with a position.
+    /// Returns an answer with a position.
     pub fn at(code: Code, gtid: Gtid, depends_on: Seqno) -> Self {
         Answer {
             code,

@@ -1,4 +1,4 @@
-//! The last announcements: to the group, to the server, to the log. Each is told once after each change.
+//! The last announcements to the group, to the server and to the log. Each is made once after each change.
 
 use trireme_group::{Incarnation, Position};
 
@@ -7,11 +7,11 @@ use crate::status::LocalState;
 
 #[derive(Debug)]
 pub(crate) struct Announcements {
-    /// The members that may vote, as the group was told; None: it is to be told (again).
+    /// The members with a vote, as told to the group; None: tell the group (again).
     joined: Option<Vec<Incarnation>>,
-    /// The server was told that it is synced, and still is.
+    /// True if the server was told that it is synced, and still is.
     synced: bool,
-    /// The state that the log was told of.
+    /// The state as told to the log.
     state: LocalState,
 }
 
@@ -24,7 +24,7 @@ impl Announcements {
         }
     }
 
-    /// A new connection begins. The log goes on.
+    /// Starts over for a new connection. The announcements to the log go on.
     pub(crate) fn start_over(&mut self) {
         *self = Announcements {
             state: self.state,
@@ -32,7 +32,7 @@ impl Announcements {
         };
     }
 
-    /// The members that may vote, and as of which position, if the group is to be told.
+    /// Returns the members with a vote and the position that they hold for, if the group must be told.
     pub(crate) fn joined(&mut self, control: &Control) -> Option<(Position, Vec<Incarnation>)> {
         let told = self.joined.iter().flatten().copied();
         if self.joined.is_some() && control.joined().eq(told) {
@@ -43,22 +43,22 @@ impl Announcements {
         Some((control.position, members))
     }
 
-    /// The group is to be told anew who may vote.
+    /// Makes the group hear the members with a vote again.
     pub(crate) fn forget_joined(&mut self) {
         self.joined = None;
     }
 
-    /// The node is synced: true if the server is to be told.
+    /// Notes that the node is synced. Returns true if the server must be told.
     pub(crate) fn synced(&mut self) -> bool {
         !std::mem::replace(&mut self.synced, true)
     }
 
-    /// The server is not synced any more.
+    /// Notes that the server is no longer synced.
     pub(crate) fn forget_synced(&mut self) {
         self.synced = false;
     }
 
-    /// The state before, if the log is to be told of this one.
+    /// Notes the state. Returns the state before, if the log must be told.
     pub(crate) fn state(&mut self, state: LocalState) -> Option<LocalState> {
         let before = std::mem::replace(&mut self.state, state);
         (before != state).then_some(before)

@@ -1,4 +1,4 @@
-//! Calls of client threads that concern the whole node: reads, pause, desync.
+//! Calls of client threads about the whole node: reads, pause, desync.
 
 use crate::action::{Action, Answer, Code, GroupAction};
 use crate::event::Ticket;
@@ -11,14 +11,14 @@ use crate::submissions::Sent;
 use trireme_mutants::{Mutant, planted};
 
 impl Replicator {
-    /// sync_wait()
+    /// Carries out sync_wait().
     pub(crate) fn sync_wait(&mut self, ticket: Ticket, upto: Option<Gtid>) {
         match upto {
             Some(upto) if upto.uuid != self.executor.history() || upto.uuid.is_nil() => {
                 self.answer_sync_wait(ticket, Code::TrxMissing);
             }
             Some(upto) => self.reads.wait(ticket, upto.seqno),
-            // The order that counts may be of another branch than what this database still applies.
+            // The group's order may be on another branch than the entries that this database still applies.
             None if !self.lifecycle.takes_part() || self.transfer.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
@@ -32,7 +32,7 @@ impl Replicator {
         }
     }
 
-    /// Answers the reads whose point is released here.
+    /// Answers the reads with a point that is released here.
     pub(crate) fn grant_reads(&mut self) {
         if let Some(control) = self.context.control() {
             let (retention, last) = (&self.retention, control.seqno());
@@ -55,19 +55,19 @@ impl Replicator {
         self.pauses.cancel(ticket);
     }
 
-    /// pause(): nothing more is certified; answered when all that was is released.
+    /// Carries out pause(): the node certifies nothing more, and answers when everything certified is released.
     pub(crate) fn pause(&mut self, ticket: Ticket) {
         if self.lifecycle.has_diverged() && !planted(Mutant::InconsistentDonates) {
-            // A donor's script pauses before it copies: nobody is to be given these data.
+            // A donor's script pauses before it copies: no other node may get this diverged data.
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         self.pauses.begin(ticket);
     }
 
-    /// True while deliveries must wait. They go on until a pause has come to rest, as long as that
-    /// needs them: a brute-force victim that waits for its place in the order holds locks that an
-    /// applier needs, and who waits for a vote holds commit order. Nothing is applied of what is
-    /// delivered while the own log is read back.
+    /// Returns true while deliveries must wait. Until a pause is granted, deliveries go on in two cases that need them.
+    /// A brute-force victim that waits for its place in the order holds locks that an applier needs. A caller that
+    /// waits for a vote holds commit order. While the local log is read back, deliveries never wait, because none of
+    /// them is applied.
     pub(crate) fn deliveries_stand_still(&self) -> bool {
         if self.transfer.place() == Place::Admission {
             return false;
@@ -76,8 +76,9 @@ impl Replicator {
         self.pauses.is_any() && !(self.pauses.is_awaited() && needed())
     }
 
-    /// True while a pause that was granted holds the server still: it gets no callback, but for the last ones
-    /// if it waits for them itself. A donor's script takes back its pause only before them (simulator, seed 11019939).
+    /// Returns true while a granted pause holds the server still: it gets no callback. The exception is the last
+    /// callbacks, if the server itself waits for them: a donor's script ends its pause only before them (simulator,
+    /// seed 11019939).
     pub(crate) fn is_held_still(&self) -> bool {
         let may_wait = match self.transfer.place() {
             Place::Final => {
@@ -90,8 +91,8 @@ impl Replicator {
     }
 
     pub(crate) fn grant_pause(&mut self) {
-        // A donor's script takes back a pause only as long as its server is a donor (server-contract.md#pause): it
-        // gets it before the view that ends that, whatever is behind.
+        // A donor's script ends its pause only while its server is a donor (server-contract.md#pause). So the pause is
+        // granted before the view that ends this state, whatever entries are behind.
         let is_last_chance =
             self.executor.ends_donor_next() && !planted(Mutant::PauseAfterDonorsLoss);
         let at_rest = match self.transfer.place() {
@@ -100,7 +101,7 @@ impl Replicator {
                 let drained = self.executor.is_drained() && self.deliveries_stand_still();
                 drained && !self.executor.queue().is_in_view()
             }
-            // Write-sets that were certified before it left are still being applied.
+            // Write-sets that were certified before the node left are still being applied.
             Place::Final => self.executor.is_drained(),
             Place::Closed => true,
             Place::Admission | Place::Transfer => false,
@@ -109,21 +110,22 @@ impl Replicator {
             return;
         }
         for ticket in self.pauses.grant() {
-            // Not for grastate.dat: a crash may leave the database behind this position.
+            // Not saved in grastate.dat: a crash may leave the database behind this position.
             let gtid = self.last_committed();
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
         }
     }
 
-    /// resume()
+    /// Carries out resume().
     pub(crate) fn resume(&mut self, ticket: Ticket) {
         self.pauses.end();
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
-    /// desync()
+    /// Carries out desync().
     pub(crate) fn desync(&mut self, ticket: Ticket) {
-        // Nor for a server that takes itself for Synced still: it would not take the desync back (see `forget_desyncs`).
+        // Also refused for a server that still takes itself for Synced: it would not take the desync back (see
+        // `forget_desyncs`).
         let possible = self.lifecycle.takes_part()
             && !self.executor.queue().shows_non_primary()
             && self
@@ -138,14 +140,14 @@ impl Replicator {
         }
     }
 
-    /// resync(): what cannot be ordered now is when it can ([`Self::settle_desyncs`]).
+    /// Carries out resync(). If it cannot be ordered now, it is ordered later ([`Self::settle_desyncs`]).
     pub(crate) fn resync(&mut self, ticket: Ticket) {
         self.desyncs_granted = self.desyncs_granted.saturating_sub(1);
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
-    /// Makes what the order knows of this node's desyncs what its callers were told. A desync that
-    /// was given up may be ordered after all, and so may a resync that was said again.
+    /// Brings this node's desyncs in the order to the number that its callers were told. They differ when a desync that
+    /// was given up is ordered after all, or a repeated resync is.
     pub(crate) fn settle_desyncs(&mut self) {
         let seat = self
             .context
@@ -154,7 +156,7 @@ impl Replicator {
         let Some(seat) = seat.filter(|seat| seat.state != NodeState::Joiner) else {
             return;
         };
-        // Asked at every event: nearly always there is nothing to do.
+        // Checked at every event: nearly always there is nothing to do.
         if seat.desyncs == self.desyncs_granted || self.submissions.changes_desyncs() {
             return;
         }

@@ -1,4 +1,5 @@
-//! Calls of client and applier threads that concern one transaction: to the executor and to the order, and back.
+//! Calls of client and applier threads about one transaction. They go to the executor and to the order, and the answers
+//! come back.
 
 use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
@@ -14,7 +15,7 @@ use crate::voting::Caller;
 use crate::writeset::WriteSetDraft;
 
 impl Replicator {
-    /// certify(): the write-set goes to the order; its delivery answers.
+    /// Carries out certify(): the write-set goes to the order, and its delivery answers the call.
     pub(crate) fn certify(&mut self, ticket: Ticket, trx: TrxId, draft: WriteSetDraft) {
         if !self.may_write() || draft.is_too_long() {
             self.executor.refuse(trx);
@@ -37,7 +38,7 @@ impl Replicator {
         self.counters.send_queue.queued(self.unsent.len());
     }
 
-    /// The answer to a call that has surely failed.
+    /// Returns the answer to a call that has certainly failed.
     pub(crate) fn refusal(&self) -> Code {
         match self.lifecycle.has_diverged() {
             true => Code::NodeFail,
@@ -56,7 +57,7 @@ impl Replicator {
         }
     }
 
-    /// Sends a write-set, with all its locks held.
+    /// Submits a write-set. The transaction holds all its locks.
     pub(crate) fn replicate(&mut self, sent: Sent, mut draft: WriteSetDraft) {
         let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
         self.counters.replicated += 1;
@@ -77,7 +78,7 @@ impl Replicator {
         self.out.push(submit);
     }
 
-    /// commit_order_enter()
+    /// Carries out commit_order_enter().
     pub(crate) fn commit_order_enter(&mut self, ticket: Ticket, owner: Owner) {
         match self.executor.enter_commit_order(ticket, owner) {
             Entry::Answered(answer) => self.answer(ticket, answer),
@@ -97,7 +98,7 @@ impl Replicator {
         }
     }
 
-    /// commit_order_leave()
+    /// Carries out commit_order_leave().
     pub(crate) fn commit_order_leave(
         &mut self,
         ticket: Ticket,
@@ -115,13 +116,13 @@ impl Replicator {
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
-    /// release()
+    /// Carries out release().
     pub(crate) fn release(&mut self, ticket: Ticket, id: TrxId) {
         let answer = self.executor.release(id);
         self.answer(ticket, answer);
     }
 
-    /// abort_certification()
+    /// Carries out abort_certification().
     pub(crate) fn abort(
         &mut self,
         ticket: Ticket,
@@ -131,8 +132,8 @@ impl Replicator {
     ) {
         let aborted = (self.executor).abort(&self.context, bf_seqno, victim, is_executing);
         if aborted.is_sent && !planted(Mutant::VictimStaysExempt) {
-            // A write-set that this node sends from now on may hold the locks that the victim releases: it is no
-            // longer exempt from conflicts with the victim (rule 9d).
+            // The victim releases its locks, and a write-set that this node sends from now on may take them. Such a
+            // write-set is no longer exempt from conflicts with the victim (rule 9d).
             self.submissions.raise_epoch();
         }
         if let Some((waiter, answer)) = aborted.waiter {
@@ -144,7 +145,7 @@ impl Replicator {
         self.answer(ticket, aborted.answer);
     }
 
-    /// replay_trx()
+    /// Carries out replay_trx().
     pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
         if !self.executor.await_replay(id, ticket) {
             self.log(
@@ -155,14 +156,14 @@ impl Replicator {
         }
     }
 
-    /// Lets a transaction replay when all before it have left commit order.
+    /// Lets a transaction replay when all earlier seqnos have left commit order.
     pub(crate) fn grant_replay(&mut self) {
         while let Some((ticket, answer)) = self.executor.next_replay(&self.context) {
             self.answer(ticket, answer);
         }
     }
 
-    /// to_execute_start()
+    /// Carries out to_execute_start().
     pub(crate) fn toi_start(&mut self, ticket: Ticket, conn: ConnId, mut draft: WriteSetDraft) {
         if !self.may_write() {
             return self.answer(ticket, Answer::unordered(self.refusal()));
@@ -191,7 +192,7 @@ impl Replicator {
         self.answer(granted.ticket, granted.answer);
     }
 
-    /// to_execute_end()
+    /// Carries out to_execute_end().
     pub(crate) fn toi_end(&mut self, ticket: Ticket, conn: ConnId, error: Option<Bytes>) {
         let holding = self.executor.action_of(conn);
         if let (Some(seqno), Some(error)) = (holding, error) {
@@ -204,7 +205,7 @@ impl Replicator {
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
-    /// An own total-order action is over.
+    /// Ends an own total-order action.
     pub(crate) fn end_isolation(&mut self, conn: ConnId) {
         let ended = self.executor.end_action(conn);
         if let Some(ended) = ended.filter(|ended| ended.is_executed) {

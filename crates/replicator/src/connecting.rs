@@ -1,4 +1,4 @@
-//! A connection from connect() to the first view.
+//! The start of a connection, from connect() to the first view.
 
 use trireme_group::Uuid;
 use trireme_mutants::{Mutant, planted};
@@ -12,11 +12,11 @@ use crate::replicator::Replicator;
 use crate::voting::Voting;
 
 impl Replicator {
-    /// connect(): everything of the connection before is forgotten but what was applied.
+    /// Carries out connect(): forgets the whole connection before, except the applied position.
     pub(crate) fn connect(&mut self, connect: Connect) {
         if self.lifecycle.has_diverged() && !planted(Mutant::InconsistencyForgotten) {
-            // The database does not count until a snapshot takes its place: neither for this connection nor,
-            // if the server refuses one, for the next.
+            // A diverged database does not count until an SST replaces it. That holds for this connection and, if the
+            // server refuses an SST, for the next one.
             self.executor.forget_history();
         }
         let applied = Some(self.last_committed()).filter(|gtid| *gtid != Gtid::UNDEFINED);
@@ -48,7 +48,7 @@ impl Replicator {
                 let goes_on = local.uuid == history;
                 let seqno = if goes_on { local.seqno.max(0) } else { 0 };
                 let mut forks = self.database.overrides().to_vec();
-                // One at its position, too: it was bootstrapped there before.
+                // This includes an override at its own position: the database was bootstrapped there before.
                 forks.retain(|(_, fork)| goes_on && *fork <= seqno);
                 let max_length = self.context.options().cert_max_length;
                 Some(Control::found(history, seqno, forks, max_length))
@@ -70,13 +70,13 @@ impl Replicator {
         self.transfer.start_over();
     }
 
-    /// The node is to be the first of this history, whose state its database is.
+    /// Makes the node the first of this history; its database is the state.
     pub(crate) fn found(&mut self, history: Uuid) {
         let max_length = self.context.options().cert_max_length;
         self.lifecycle.found();
         let control = Control::found(history, 0, Vec::new(), max_length);
         self.context.set_control(Some(control));
-        // From here on the database counts, whenever the process ends.
+        // From here on the database counts, even if the process ends.
         let gtid = Gtid {
             uuid: history,
             seqno: 0,
@@ -87,7 +87,7 @@ impl Replicator {
         }));
     }
 
-    /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
+    /// Forgets the note of an action: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
         self.database.forget_action();
         self.out.push(Action::Note(Note::Action {
@@ -96,7 +96,7 @@ impl Replicator {
         }));
     }
 
-    /// The first view of a component that this node founds: its database is the state.
+    /// Begins with the first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.transfer.activate();
         self.lifecycle.server_runs(); // before anything is applied: the first view sees to it

@@ -1,5 +1,5 @@
-//! The state that every part of a node may read: clock, options, its own name, and the control state. The coordinator writes it;
-//! parts get it as `&Context`.
+//! The state that every part of a node may read: clock, options, names, and the control state. The coordinator writes
+//! it; parts get it as `&Context`.
 
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation, Member, Uuid};
@@ -13,13 +13,13 @@ use crate::options::Options;
 pub(crate) struct Context {
     now_ms: u64,
     options: Options,
-    /// This node's name in this connection; submissions carry it.
+    /// This node's incarnation in this connection; its submissions carry it.
     me: Incarnation,
-    /// Its name in the connection before.
+    /// Its incarnation in the connection before.
     me_before: Incarnation,
-    /// This node as the others see it.
+    /// This node as a member.
     my_member: Member,
-    /// None: not known, no connection or not in step with the group.
+    /// None: unknown, since there is no connection or the node is not in step with the group.
     control: Option<Control>,
 }
 
@@ -35,7 +35,7 @@ impl Context {
         }
     }
 
-    /// The clock never goes back.
+    /// Moves the clock forward, never back.
     pub(crate) fn advance(&mut self, now_ms: u64) {
         self.now_ms = self.now_ms.max(now_ms);
     }
@@ -52,7 +52,7 @@ impl Context {
         self.options = options;
     }
 
-    /// A new connection begins.
+    /// Begins a new connection.
     pub(crate) fn connect(&mut self, me: Incarnation, my_member: Member) {
         self.me_before = std::mem::replace(&mut self.me, me);
         self.my_member = my_member;
@@ -62,7 +62,7 @@ impl Context {
         self.me
     }
 
-    /// This node's name in the connection before; nil: there was none.
+    /// Returns this node's incarnation in the connection before; nil: there was none.
     pub(crate) fn me_before(&self) -> Incarnation {
         self.me_before
     }
@@ -75,52 +75,52 @@ impl Context {
         self.control.as_ref()
     }
 
-    /// For the delivery of entries only.
+    /// Returns the control state, for the delivery of entries only.
     pub(crate) fn control_mut(&mut self) -> Option<&mut Control> {
         self.control.as_mut()
     }
 
-    /// Gives the control state that was there before.
+    /// Sets the control state, and returns the one before.
     pub(crate) fn set_control(&mut self, control: Option<Control>) -> Option<Control> {
         std::mem::replace(&mut self.control, control)
     }
 
-    /// The configuration in force; empty: not known.
+    /// Returns the configuration in force; empty: unknown.
     pub(crate) fn configuration(&self) -> Configuration {
         (self.control.as_ref()).map_or_else(Configuration::default, |c| c.configuration.clone())
     }
 
-    /// The cluster's uuid, if the control state is known.
+    /// Returns the cluster UUID, if the control state is known.
     pub(crate) fn history(&self) -> Option<Uuid> {
         self.control.as_ref().map(|c| c.history)
     }
 
-    /// Last seqno ordered, as far as this node has certified.
+    /// Returns the last seqno that this node has certified.
     pub(crate) fn seqno(&self) -> Option<Seqno> {
         self.control.as_ref().map(Control::seqno)
     }
 
-    /// This node's member state; None if it is no member.
+    /// Returns this node's member state; None if it is no member.
     pub(crate) fn my_state(&self) -> Option<&MemberState> {
         self.control.as_ref()?.members.get(&self.me)
     }
 
-    /// This node's place in the replicated state machine; None if it is no member.
+    /// Returns this node's place in the replicated state machine; None if it is no member.
     pub(crate) fn my_node_state(&self) -> Option<NodeState> {
         self.my_state().map(|state| state.state)
     }
 
-    /// This node holds the log and no database: what is delivered counts as applied.
+    /// Returns true if this node holds the log but no database: every delivery counts as applied.
     pub(crate) fn is_arbitrator(&self) -> bool {
         self.my_member.arbitrator
     }
 
-    /// Nobody waits for what this node has applied, or asks how that ended.
+    /// Returns true if this node takes no part in error votes, and no member waits for its applied watermark.
     pub(crate) fn abstains(&self) -> bool {
         self.is_arbitrator() && !planted(Mutant::ArbitratorVotes)
     }
 
-    /// "index (name)" as the log lines have it.
+    /// Returns "index (name)", as the log lines show a member.
     pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
         let Some(control) = &self.control else {
             return incarnation.to_string(); // only what was delivered is spoken of

@@ -1,4 +1,4 @@
-//! The control state: every node computes it from the log, and from nothing else. It is equal at equal positions.
+//! The control state, computed from the log alone. It is equal on all nodes at equal positions.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,22 +24,22 @@ pub(crate) struct Control {
     pub position: Position,
     pub certification: Certification,
     pub configuration: Configuration,
-    /// Exactly the members of the configuration.
+    /// The states of exactly the members of the configuration.
     pub members: BTreeMap<Incarnation, MemberState>,
-    /// Operator's overrides, and for each the last seqno that is the same on all branches (rule 11).
+    /// Operator's overrides, each with the last seqno that is the same on all branches (rule 11).
     pub forks: Vec<(Uuid, Seqno)>,
-    /// Where in the log the last seqnos are.
+    /// The positions of the last seqnos.
     pub runs: SeqnoRuns,
     /// The last views and their seqnos, oldest first.
     pub views: Views,
-    /// On apply errors.
+    /// The votes on apply errors.
     pub votes: Votes,
-    /// The last joiners whose donors failed or left: one that was not there to hear of it waits for ever else.
+    /// The last joiners whose donors failed or left. A joiner that missed the news would otherwise wait for ever.
     pub failed: VecDeque<Incarnation>,
 }
 
 impl Control {
-    /// The state of a component that begins with one member, above `seqno`.
+    /// Returns the state of a component that begins with one member, above `seqno`.
     pub(crate) fn found(
         history: Uuid,
         seqno: Seqno,
@@ -61,12 +61,12 @@ impl Control {
         }
     }
 
-    /// Last seqno ordered.
+    /// Returns the last seqno ordered.
     pub(crate) fn seqno(&self) -> Seqno {
         self.certification.position()
     }
 
-    /// The last position as the server sees it.
+    /// Returns the last position as the server sees it.
     pub(crate) fn gtid(&self) -> Gtid {
         Gtid {
             uuid: self.history,
@@ -74,18 +74,18 @@ impl Control {
         }
     }
 
-    /// True for a member without a database.
+    /// Returns true for a member without a database.
     pub(crate) fn is_arbitrator(&self, incarnation: Incarnation) -> bool {
         let member = self.configuration.member(incarnation);
         member.is_some_and(|member| member.arbitrator)
     }
 
-    /// The state of a member; None if it is none.
+    /// Returns the state of a member; None if it is no member.
     pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
         self.members.get(&incarnation).map(|m| m.state)
     }
 
-    /// Everybody who may have a vote (rule 3).
+    /// Returns the members that may have a vote (rule 3).
     pub(crate) fn joined(&self) -> impl Iterator<Item = Incarnation> + '_ {
         let joined = |m: &&Member| {
             let state = self.state_of(m.incarnation);
@@ -98,7 +98,7 @@ impl Control {
             .map(|m| m.incarnation)
     }
 
-    /// Takes in the next entry.
+    /// Processes the next entry.
     pub(crate) fn process(&mut self, position: Position, delivery: Delivery) -> Effect {
         assert!(
             position > self.position,
@@ -119,7 +119,7 @@ impl Control {
             Delivery::Configuration(configuration) => self.reconfigure(configuration),
             Delivery::Submission { id, payload } => match Message::decode(&payload) {
                 Ok(message) => self.submission(id, message),
-                // A member of a newer version: everybody here ignores it alike.
+                // The sender has a newer version: all members of this version ignore the message.
                 Err(error) => Effect::Void {
                     id,
                     reason: error.to_string(),
@@ -203,7 +203,8 @@ impl Control {
                 policy,
                 text,
             } => {
-                // Of what was not ordered yet there is nothing to say, and without a database never.
+                // A ballot on a seqno that was not ordered yet is ignored, and so is one of a member without a
+                // database.
                 let may_vote = state != NodeState::Joiner && !self.abstains(from);
                 if may_vote && seqno <= self.seqno() {
                     self.votes.cast(seqno, from, ballot, policy);
@@ -274,8 +275,8 @@ impl Control {
         }
     }
 
-    /// The applied watermark that each member with a state and a database has reported. A joiner has no vote, and has
-    /// begun or will begin with a snapshot: nothing is kept for it.
+    /// Returns the applied watermark that each member with a state and a database has reported. A joiner has no vote,
+    /// and has begun or will begin with an SST: the log keeps nothing for it.
     pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
         let reported = |member: &Member| {
             let seat = self.members.get(&member.incarnation)?;
@@ -284,17 +285,17 @@ impl Control {
         self.configuration.data_members().filter_map(reported)
     }
 
-    /// The same, without this member's.
+    /// As [`Self::applied`], without this member.
     pub(crate) fn applied_by_others(&self, me: Incarnation) -> Vec<(Incarnation, Seqno)> {
         self.applied().filter(|(id, _)| *id != me).collect()
     }
 
-    /// Decides the votes that can be decided now. To be asked after every entry.
+    /// Decides the votes that can be decided now. Call it after every entry.
     pub(crate) fn decide_votes(&mut self) -> Vec<(Seqno, Ballot)> {
         if self.votes.open().next().is_none() {
             return Vec::new();
         }
-        // Who is desynced or joins is not waited for.
+        // The vote does not wait for a member that is desynced or joins.
         let waited_for = |m: &&MemberState| m.counts && m.state != NodeState::Donor;
         let voters = self
             .members
@@ -307,11 +308,11 @@ impl Control {
             let origin = certification.origin(seqno);
             origin.map(|o| Incarnation(trireme_group::Uuid(o)))
         };
-        // Behind the floor nobody knows the origin any more.
+        // Below the floor the origins are no longer known.
         self.votes.decide(&voters, origin, certification.floor())
     }
 
-    /// The group's cut follows the least of those that count.
+    /// Moves the group's applied watermark to the least of those that count.
     fn apply_cut(&mut self) {
         let cut = self
             .members

@@ -14,11 +14,11 @@ use crate::seats::FAILED_MAX;
 use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
 
-/// 1: without the joiners whose snapshot has failed.
+/// Version 1 lacked the joiners whose SST has failed.
 const CONTROL_VERSION: u8 = 2;
 
 impl Control {
-    /// Equal states give equal bytes: version, digest of what follows, state.
+    /// Returns the state as bytes: version, digest of the rest, state. Equal states give equal bytes.
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![CONTROL_VERSION];
         out.extend_from_slice(&[0; 8]);
@@ -65,7 +65,7 @@ impl Control {
         Bytes::from(out)
     }
 
-    /// The state that was encoded.
+    /// Reads a state that was encoded.
     pub(crate) fn decode(bytes: Bytes) -> Result<Control, MessageError> {
         let mut reader = Reader::new(bytes.clone());
         let version = reader.u8()?;
@@ -123,7 +123,7 @@ impl Control {
         Ok(control)
     }
 
-    /// The parts of a state fit together: whoever goes on with it counts on that.
+    /// Checks that the parts of a state fit together: later code relies on that.
     fn check(&self) -> Result<(), MessageError> {
         let seqno = self.seqno();
         if let Some((position, _)) = self.runs.misplaced(self.position, seqno) {

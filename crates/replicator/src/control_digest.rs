@@ -1,4 +1,4 @@
-//! Numbers by which invariants compare the control states of nodes.
+//! Digests by which invariants compare the control states of nodes.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,19 +8,21 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
 
-/// What tells one control state from another.
+/// Digests of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlDigest {
     /// The last position processed.
     pub position: Position,
-    /// Of what is small. Cheap, and not by way of the encoding: it shows, too, what that leaves out.
+    /// Digest of the small parts. Cheap, and not computed from the encoding, so that it also covers fields that the
+    /// encoding lacks.
     pub brief: u64,
-    /// Of everything, as it is encoded.
+    /// Digest of the encoded state.
     pub whole: u64,
 }
 
 impl ControlDigest {
-    /// Of a state as [`crate::Replicator::control_snapshot`] gave it: what a restart will go on with. None: nothing can.
+    /// Returns the digest of a state that [`crate::Replicator::control_snapshot`] returned, as a restart will read it.
+    /// None: a restart cannot read it.
     pub fn of_snapshot(control: &Bytes) -> Option<ControlDigest> {
         let decoded = Control::decode(control.clone()).ok()?;
         Some(decoded.digest_with(control))
@@ -28,7 +30,7 @@ impl ControlDigest {
 }
 
 impl Control {
-    /// Equal for equal states. As costly as to encode them.
+    /// Returns the digests, which are equal for equal states. As costly as an encoding.
     pub(crate) fn digest(&self) -> ControlDigest {
         self.digest_with(&self.encode())
     }
@@ -41,10 +43,10 @@ impl Control {
         }
     }
 
-    /// A number that is equal for equal states, and seldom for others: of the certification index, the views and the
-    /// runs of seqnos only the ends count, of the configuration the votes.
+    /// Returns a digest that is equal for equal states, and seldom equal for others. Of the certification index, the
+    /// views and the runs of seqnos only the ends count, of the configuration the votes.
     pub(crate) fn brief_digest(&self) -> u64 {
-        // Whoever adds a field decides whether it is small.
+        // The complete pattern makes a new field a compile error here: decide whether the field is small.
         let Control {
             history,
             position,
@@ -59,7 +61,7 @@ impl Control {
         } = self;
         let mut hasher = Rolling(0);
         (history, position, members, forks, votes, failed).hash(&mut hasher);
-        // The names and addresses come with the numbers.
+        // The names and addresses change only with the numbers.
         configuration.number.hash(&mut hasher);
         for member in &configuration.members {
             (member.weight, member.voter).hash(&mut hasher);
@@ -73,7 +75,7 @@ impl Control {
     }
 }
 
-/// Fast, and good for no more than to tell states apart.
+/// A fast hash, good only to tell states apart.
 struct Rolling(u64);
 
 impl Hasher for Rolling {

@@ -35,7 +35,7 @@ pub(crate) struct QueueMeter {
 }
 
 impl QueueMeter {
-    /// Something came in; the queue is so long now.
+    /// Counts an insertion; the queue has this length now.
     pub(crate) fn queued(&mut self, length: usize) {
         let length = length as u64;
         self.average.add(length as f64);
@@ -68,9 +68,9 @@ pub(crate) struct Counters {
     pub causal_reads: u64,
     pub deps_distance: Average,
     pub cert_interval: Average,
-    /// Own ones that wait to be submitted.
+    /// Own write-sets that wait to be submitted.
     pub send_queue: QueueMeter,
-    /// When these began to count; None: no connection has begun yet.
+    /// The time when the counters began; None: no connection has begun yet.
     since_ms: Option<u64>,
 }
 
@@ -82,12 +82,12 @@ impl Counters {
         };
     }
 
-    /// A connection begins; the counters go on.
+    /// Begins a connection; the counters go on.
     pub(crate) fn connect(&mut self, now_ms: u64) {
         self.since_ms.get_or_insert(now_ms);
     }
 
-    /// For so long these have counted.
+    /// Returns the time for which the counters have counted.
     pub(crate) fn elapsed_ms(&self, now_ms: u64) -> u64 {
         let elapsed = |since_ms| now_ms.saturating_sub(since_ms);
         self.since_ms.map_or(0, elapsed)

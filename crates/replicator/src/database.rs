@@ -1,7 +1,7 @@
-//! The database of this node, as far as it is known without looking into it: where it stands, in which view, on which branch
-//! of the history, and what is in doubt about it.
+//! This node's database, as far as it is known without reading it: its position, its view, its branch of the history,
+//! and its in-doubt DDL.
 //!
-//! It is made anew by each connect(). In come control states; out go judgements of whether the database can follow them.
+//! Each connect() makes it anew. In: control states. Out: judgements whether the database can follow them.
 
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, DatabaseProof, Position, Uuid};
@@ -13,36 +13,36 @@ use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
 
-/// Whether the database can follow a control state.
+/// The judgement whether the database can follow a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fitness {
-    /// The cluster has gone on without this database, or it without the cluster, after this seqno.
+    /// The seqno after which cluster and database went different ways; None: they did not.
     pub fork: Option<Seqno>,
-    /// It holds something above the fork.
+    /// True if the database holds entries above that seqno.
     pub is_forked: bool,
-    /// It lies on the cluster's branch.
+    /// True if the database is on the cluster's branch.
     pub is_here: bool,
-    /// The missing entries can be applied to it.
+    /// True if the missing entries can be applied to it.
     pub is_usable: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Database {
-    /// Its position, as connect() knew it, or when the log began anew; seqno -1: not known.
+    /// Its position at connect(), or when the log began anew; seqno -1: unknown.
     local: Gtid,
-    /// The view that it is in, and that view's seqno, if this process or its log was there.
+    /// The view that the database is in, with its seqno, if this process or its log was in that view.
     view: Option<(Seqno, Configuration)>,
     doubt: Doubt,
     /// Operator's overrides that its history includes.
     overrides: Vec<(Uuid, Seqno)>,
-    /// The overrides below the point where the group's log began anew; None: it has not since connect().
+    /// The overrides below the point where the group's log began anew; None: it has not begun anew since connect().
     below_log: Option<Vec<Uuid>>,
     /// The overrides that the group knew before its log began anew here.
     before_reset: Vec<(Uuid, Seqno)>,
 }
 
 impl Database {
-    /// Nothing is known.
+    /// Returns a database of which nothing is known.
     pub(crate) fn unknown() -> Database {
         Database {
             local: Gtid::UNDEFINED,
@@ -54,7 +54,7 @@ impl Database {
         }
     }
 
-    /// The database that connect() speaks of, and a line for the log. `applied`: its position, if this process has
+    /// Returns the database of a connect(), and a line for the log. `applied`: its position, if this process has
     /// brought it there.
     pub(crate) fn of(
         connect: &Connect,
@@ -83,22 +83,22 @@ impl Database {
 
     // --- in-doubt actions (DDL)
 
-    /// Nothing may be applied to it until the order has decided.
+    /// Returns true while nothing may be applied to the database: the order has not decided yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.doubt.is_open()
     }
 
-    /// The order has decided to go on with it. Gives the last action that may be executed again.
+    /// Notes the order's decision to go on with this database. Returns the last action that may be executed again.
     pub(crate) fn trust(&mut self) -> Gtid {
         self.doubt.close().unwrap_or(self.local)
     }
 
-    /// Nothing is to be concluded from an action that was noted: the database has diverged, or is replaced.
+    /// Forgets the note of an action: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
         self.doubt = Doubt::default();
     }
 
-    /// It has passed the action that was in doubt, if there was one.
+    /// Notes that the database has passed the in-doubt action. Returns that action, if there was one.
     pub(crate) fn end_doubt(&mut self) -> Option<Gtid> {
         self.doubt.end()
     }
@@ -109,9 +109,9 @@ impl Database {
 
     // --- views
 
-    /// The view that the database was in at this seqno: its server is to be shown no other one before what it has missed,
-    /// since it undoes streaming transactions whose origin is not in it (rule 6). The group remembers its last views; this
-    /// process, and its log, remember the views that they were in themselves. None: nobody knows any more.
+    /// Returns the view that the database was in at this seqno. The server must see this view before any later one: at
+    /// another view it undoes streaming transactions whose origin is not a member (rule 6). The group remembers its
+    /// last views; this process and its log remember the views that they were in. None: the view is no longer known.
     pub(crate) fn view_at<'a>(
         &'a self,
         control: &'a Control,
@@ -127,12 +127,12 @@ impl Database {
             .or(control.views.oldest().filter(|_| guesses))
     }
 
-    /// Its server is shown this view.
+    /// Notes that the server is shown this view.
     pub(crate) fn enters(&mut self, seqno: Seqno, view: Configuration) {
         self.view = Some((seqno, view));
     }
 
-    /// Notes the view that it is in, if the control state knows.
+    /// Notes the view that the database is in, if the control state knows it.
     pub(crate) fn note_view(&mut self, control: Option<&Control>) {
         let control = control.filter(|c| c.history == self.local.uuid);
         let view = control.and_then(|c| c.views.at(self.local.seqno));
@@ -142,7 +142,8 @@ impl Database {
         }
     }
 
-    /// The same, before the control state is given up. One that ends below the database does not know.
+    /// As [`Self::note_view`], before the control state is given up. A control state that ends below the database's
+    /// position does not know the view.
     pub(crate) fn keep_view(&mut self, control: Option<&Control>) {
         self.note_view(control);
         if control.is_some_and(|c| c.seqno() < self.local.seqno) {
@@ -152,8 +153,8 @@ impl Database {
 
     // --- branches of the history (rule 11)
 
-    /// The group's log begins anew, above these overrides, and the control state is given up. `brought_to`: the queue
-    /// brings the database there.
+    /// Notes that the group's log begins anew, above these overrides, and that the control state is given up.
+    /// `brought_to`: the position to which the queue brings the database.
     pub(crate) fn log_begins_anew(
         &mut self,
         control: Option<&Control>,
@@ -162,7 +163,7 @@ impl Database {
     ) {
         if let Some(gtid) = brought_to {
             self.local = gtid;
-            // Without a control state it has heard of no others since the log began anew before.
+            // Without a control state the node has heard of no other overrides since the log last began anew.
             if let Some(control) = control {
                 self.overrides = control.forks.clone();
             }
@@ -174,14 +175,14 @@ impl Database {
         }
     }
 
-    /// The cluster's history has forked since the log began anew.
+    /// Returns true if the cluster's history has forked since the log began anew.
     pub(crate) fn has_forked_since_reset(&self, control: &Control) -> bool {
         control.forks != self.before_reset
     }
 
-    /// Whether and how the database can follow the control state.
+    /// Judges whether and how the database can follow the control state.
     pub(crate) fn fitness(&self, control: &Control) -> Fitness {
-        // Beyond the first override that only one side knows the two are different.
+        // The two sides differ beyond the first override that only one of them knows.
         let only_here = (self.overrides.iter()).filter(|(id, _)| lacks(&control.forks, *id));
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
@@ -198,9 +199,9 @@ impl Database {
         }
     }
 
-    /// True if a peer's control state is of the branch that is delivered here. A member that has not heard of an override
-    /// yet has the state of the branch that was left, in which the same positions mean something else. So has one that
-    /// has still to yield: it knows one more. `delivered`: the configurations that wait here.
+    /// Returns true if a peer's control state is of the branch that is delivered here. A member that has not heard of
+    /// an override yet has the state of the old branch, in which the same positions have other entries. A member that
+    /// has still to yield knows one override more. `delivered`: the configurations that wait here.
     pub(crate) fn is_of_its_branch<'a>(
         &self,
         control: &Control,
@@ -210,7 +211,7 @@ impl Database {
             .take_while(|(position, _)| *position <= control.position)
             .filter_map(|(_, configuration)| configuration.override_id);
         let below = self.below_log.as_deref();
-        // The state may not have all of those below.
+        // The state may lack some of the overrides below.
         let (first, last) = match below.and_then(<[Uuid]>::split_last) {
             Some((last, first)) => (first, Some(*last)),
             None => (&[][..], None),
@@ -223,16 +224,18 @@ impl Database {
         required.iter().all(has) && (no_other || planted(Mutant::OtherBranchsStateTaken))
     }
 
-    /// The database's position, as far as it is on the branch of the log. This process has not begun to use it.
+    /// Returns the database's position, as far as it is on the branch of the log. For a database that this process has
+    /// not begun to use.
     pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
-        // An override that is noted above no seqno has not been delivered: the log may hold it.
+        // An override noted above no seqno was not delivered: the log may hold it.
         let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
         if noted.any(|(id, _)| lacks(&control.forks, *id)) {
             return DatabaseProof::Unclear;
         }
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_there.map(|(_, seqno)| *seqno).min();
-        // An action above it, which the database may hold (rule 13), says nothing of what lies between.
+        // An action above the position, which the database may hold (rule 13), proves nothing about the entries
+        // between.
         let seqno = self.local.seqno;
         match fork.is_some_and(|fork| seqno > fork) {
             true => DatabaseProof::Nothing, // what it has above the fork was given up
@@ -247,9 +250,9 @@ fn lacks(forks: &[(Uuid, Seqno)], id: Uuid) -> bool {
     forks.iter().all(|(known, _)| *known != id)
 }
 
-/// Where the database stands. One that was to execute a total-order action above its position may hold that action:
-/// executing it and setting the position are two steps, and the second may be lost (rule 13). Nothing may be applied to it
-/// until the order has seen that nobody has a better one.
+/// Returns the database's position, with its doubts. A database that was to execute a total-order action above its
+/// position may hold that action. To execute an action and to set the position are two steps, and the second may be
+/// lost (rule 13). Nothing may be applied to such a database until the order has seen that no member has a better one.
 fn place(connect: &Connect) -> (Gtid, Doubt, Option<(Level, String)>) {
     let (local, last) = (connect.local, connect.last_action);
     let action = last.gtid;

@@ -1,4 +1,4 @@
-//! The walk of a delivered entry: certified in order, then to the waiting client or an applier.
+//! The way of a delivered entry: it is certified in order, then goes to the waiting client or to an applier.
 
 use trireme_certification::{Outcome, Seqno, Verdict};
 use trireme_group::{Delivery, Position, SubmissionId};
@@ -20,13 +20,13 @@ use crate::work::{Apply, Task};
 use crate::writeset::WriteSet;
 
 impl Replicator {
-    /// An entry came: its turn comes in [`Self::process_intake`].
+    /// Takes in a delivered entry; [`Self::process_intake`] processes it in its turn.
     pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
         self.intake.note_delivered(position);
         if self.takes_nothing_in() {
             return;
         }
-        // A peer's control state may be ahead of what the group has delivered here.
+        // A peer's control state may be ahead of the entries that the group has delivered here.
         let is_known = (self.context.control()).is_some_and(|c| position <= c.position);
         match delivery {
             Delivery::Configuration(configuration) if is_known => {
@@ -40,7 +40,7 @@ impl Replicator {
         }
     }
 
-    /// Processes what was delivered, as long as nothing forbids it; of what has to be read back, a part.
+    /// Processes the delivered entries, as long as nothing forbids it. Of entries that must be read back, only a part.
     pub(crate) fn process_intake(&mut self, history: &dyn History) {
         let mut read_bytes = 0;
         while self.context.control().is_some() {
@@ -64,9 +64,9 @@ impl Replicator {
         }
     }
 
-    /// All that was delivered is processed: so is what lies beyond it and delivers nothing. A reader may wait for it, or a
-    /// joiner whose log begins above it, and in a cluster where nobody writes nothing else may come (simulator, seed
-    /// 15101331).
+    /// Notes that all deliveries are processed, and with them the later positions that deliver nothing. A reader may
+    /// wait for such a position, or a joiner whose log begins above it. In a cluster without writers no other event may
+    /// come (simulator, seed 15101331).
     fn keep_up(&mut self) {
         if self.takes_nothing_in() {
             return;
@@ -76,14 +76,14 @@ impl Replicator {
         }
     }
 
-    /// This node takes no deliveries any more: its control state stays as it is.
+    /// Returns true if this node takes no deliveries any more: its control state stays as it is.
     pub(crate) fn takes_nothing_in(&self) -> bool {
         self.transfer.is_over() || self.lifecycle.is_excluded()
     }
 
-    /// A node that is held still goes on to count desyncs, votes and what else is said of members, as
-    /// long as no write-set or view came before: that touches no database, and a second RSU waits for its
-    /// desync (server-contract.md#desync).
+    /// Returns true if the next entry may pass a pause. A paused node still processes desyncs, votes and other reports
+    /// of members, as long as no write-set or view came before. These entries touch no database, and a second RSU waits
+    /// for its desync (server-contract.md#desync).
     fn next_passes_a_pause(&self) -> bool {
         match self.intake.front() {
             Some(Entry::Delivered(Delivery::Submission { id, payload })) => {
@@ -163,7 +163,7 @@ impl Replicator {
         }
     }
 
-    /// The kind of a submission, if it is one of ours that somebody waits for.
+    /// Returns the kind of an own submission, if somebody waits for it.
     fn own(&mut self, id: SubmissionId) -> Option<Sent> {
         if id.incarnation != self.context.me() {
             return None;
@@ -201,13 +201,13 @@ impl Replicator {
             Some(Sent::Toi(conn)) => {
                 return (self.executor).action_ordered(conn, seqno, outcome.depends_on, failed);
             }
-            // A rollback fragment concerns its origin's appliers like everybody's.
+            // A rollback fragment goes to the appliers on its origin, too.
             None | Some(Sent::Rollback(_)) => {}
-            // No correct member orders a write-set under the number of something else.
+            // No correct member submits a write-set under the number of something else.
             Some(other) => self.give_up(other, false),
         }
         let forgotten = id.incarnation == self.context.me() && planted(Mutant::AbandonedNotApplied);
-        // Another's, or one that its client has given up (rule 7): applied like another's.
+        // A write-set of another member, or one that its client has given up (rule 7): applied like another member's.
         self.counters.received += 1;
         self.counters.received_bytes += write_set.data.len() as u64;
         self.flow_control.received(id.incarnation);
@@ -228,11 +228,12 @@ impl Replicator {
         self.counters.received_bytes += 8;
         let configuration = self.context.configuration();
         let is_within = configuration.index_of(self.context.me()).is_some();
-        // Of two, the one who stays is safe to bootstrap, not the leaver.
+        // Of two members, the one that stays is safe to bootstrap, not the leaver.
         let is_alone = configuration.members.len() == 1 && is_within;
         self.lifecycle.set_safe_to_bootstrap(is_alone);
         if self.lifecycle.is_leaving() && !is_within && self.lifecycle.is_connected() {
-            // The view that it leaves by is the others': its database ends before (MTR: mysql-wsrep#31).
+            // The view by which this node leaves belongs to the others: this node's database ends before it (MTR:
+            // mysql-wsrep#31).
             self.lifecycle.exclude();
             self.intake.clear();
             return self.donors_lost(&lost);
@@ -262,8 +263,8 @@ impl Replicator {
         self.donors_lost(&lost);
     }
 
-    /// A node that kept its log got what it has missed with the order itself: told as an incremental transfer is, which the
-    /// operator expects after an absence (galera.galera_ist_progress).
+    /// A node that kept its log got the entries that it has missed with the order itself. This is reported as an IST,
+    /// which the operator expects after an absence (galera.galera_ist_progress).
     fn tell_missed(&mut self) {
         let me = self.context.me();
         let missed = (self.context.control()).and_then(|c| c.views.missed_by(me));
@@ -273,7 +274,7 @@ impl Replicator {
         }
     }
 
-    /// The log is read back: its entries are from before this process was a member.
+    /// Returns true while the local log is read back: its entries are older than this process's membership.
     fn is_catching_up(&self) -> bool {
         self.transfer.place() == Place::Admission
             && self
@@ -283,7 +284,7 @@ impl Replicator {
                 .is_none()
     }
 
-    /// By what was processed now, the node is in the primary component: unless it has left that since.
+    /// Notes that the node is in the primary component by the last entry, unless it has left that component since.
     fn note_primary(&mut self) {
         let left = self.intake.ends_primary() && !planted(Mutant::OldViewIsPrimary);
         if !self.is_catching_up() && !left {
@@ -291,7 +292,7 @@ impl Replicator {
         }
     }
 
-    /// A submission without effect.
+    /// Handles a submission without effect.
     fn void(&mut self, id: SubmissionId, reason: &str) {
         self.log(Level::Debug, format!("submission {id} is void: {reason}"));
         if let Some(sent) = self.own(id) {
@@ -299,7 +300,7 @@ impl Replicator {
         }
     }
 
-    /// The database's history is the group's from here on.
+    /// Notes that the database's history is the group's from here on.
     pub(crate) fn note_overrides(&mut self) {
         if let Some(control) = self.context.control() {
             let overrides = control.forks.clone();
@@ -313,9 +314,9 @@ impl Replicator {
         }
         let sent = self.own(id);
         if let Some(Sent::Desync { ticket, as_donor }) = sent {
-            // FLUSH TABLES WITH READ LOCK desyncs a server that is Synced only, and takes nothing back if it ends as a
-            // donor's (server-contract.md#desync): not granted to who was chosen in between. What the order has
-            // counted is taken back by `settle_desyncs`.
+            // FLUSH TABLES WITH READ LOCK desyncs only a server that is Synced, and takes nothing back if it ends as a
+            // donor's (server-contract.md#desync). So the desync is not granted to a node that was chosen as donor in
+            // between. `settle_desyncs` takes back the desync that the order has counted.
             let crossed = !as_donor && self.donates_to().is_some();
             let granted = !refused && !crossed;
             self.desyncs_granted += u32::from(granted);
@@ -340,7 +341,7 @@ impl Replicator {
         }
     }
 
-    /// True if a snapshot has brought this seqno already.
+    /// Returns true if an SST has brought this seqno already.
     pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
         self.transfer.place() == Place::Active && seqno <= self.executor.top()
     }

@@ -1,4 +1,4 @@
-//! Messages from replicator to replicator, outside the order (format: `docs/wire-replicator.md`).
+//! Peer messages, from replicator to replicator, outside the order (format: `docs/wire-replicator.md`).
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -8,37 +8,38 @@ use crate::history::{Recorded, RecordedPart};
 use crate::message::{MessageError, VERSION};
 use crate::wire::{Reader, put_bytes, put_count, put_recorded};
 
-/// A direct message. All state transfer is pulled: whoever asks repeats itself or asks another.
+/// A peer message. All state transfer is pulled: a joiner without an answer repeats its request, or asks another
+/// member.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Direct {
     /// Send me your control state, at or above this position.
     SnapshotRequest { round: u64, at_least: Position },
-    /// A part of it.
+    /// A part of the control state.
     SnapshotChunk(SnapshotChunk),
-    /// I have none, or none that is recent enough yet.
+    /// I have no control state, or none that is recent enough yet.
     SnapshotRefused { round: u64 },
     /// Send me the entries from this seqno on.
     IstPull { from: Seqno },
     /// Here they are; none if the log does not have them.
     IstChunk { from: Seqno, records: Vec<Recorded> },
-    /// Send me the entry with this seqno from here on: a part of it has come.
+    /// Send me the entry with this seqno from this offset on: I have the bytes before.
     IstPullPart { from: Seqno, offset: u32 },
-    /// Here is a part of the entry that was asked for.
+    /// A part of the requested entry.
     IstPart(RecordedPart),
     /// My apply queue is too long: do not write for a while (rule 15: a lease).
     FlowStop,
     /// Go on.
     FlowContinue,
-    /// My apply queue grows: write no more than this for a while (a lease like that of a stop).
+    /// My apply queue grows: write no more than this for a while (a lease, as with a stop).
     FlowPace { per_second: u32 },
 }
 
 /// A part of a control state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SnapshotChunk {
-    /// That of the request.
+    /// The round of the request.
     pub round: u64,
-    /// Where in the whole.
+    /// Offset of the part.
     pub offset: u64,
     /// Size of the whole.
     pub total: u64,
@@ -47,7 +48,7 @@ pub(crate) struct SnapshotChunk {
 }
 
 impl Direct {
-    /// True for what only members may ask of each other. Answers are of whoever was asked.
+    /// Returns true for a request that only members may make. Answers may come from any member that was asked.
     pub(crate) fn is_of_members(&self) -> bool {
         match self {
             Direct::SnapshotRequest { .. }

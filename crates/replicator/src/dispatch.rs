@@ -1,5 +1,5 @@
-//! The way in and out: an event goes to the part that it concerns; then everything happens that has become possible;
-//! work is taken by the server's threads.
+//! The way in and out of a node. [`Replicator::handle`] hands an event to its part, and then does everything that has
+//! become possible. The server's threads take work by [`Replicator::take_work`].
 
 use crate::action::{Action, Code};
 use crate::event::Event;
@@ -9,12 +9,12 @@ use crate::state_transfer::Place;
 use crate::work::{Task, Work};
 
 impl Replicator {
-    /// Takes in one event. `now_ms` never goes back. What is to be done is appended to `out`, to be
-    /// carried out in order, before the next call.
+    /// Takes in one event. `now_ms` never goes back. Appends actions to `out`; the caller must carry them out in order,
+    /// before the next call.
     ///
     /// # Panics
-    /// If an invariant is broken (a seqno that would pass commit order twice, and the like): going
-    /// on would hang or split the cluster silently.
+    /// If an invariant is broken (for example, a seqno would pass commit order twice): going on would hang or split the
+    /// cluster silently.
     pub fn handle(
         &mut self,
         now_ms: u64,
@@ -34,7 +34,7 @@ impl Replicator {
             Event::Found { history } => self.found(history),
             Event::Disconnect => self.disconnect(),
             Event::SetOptions(options) => self.context.set_options(options),
-            // settle() does whatever is due.
+            // settle() does everything that is due.
             Event::Tick => {}
 
             Event::Delivered { position, delivery } => self.delivered(position, delivery),
@@ -109,7 +109,7 @@ impl Replicator {
         }
     }
 
-    /// Lets everything happen that has become possible.
+    /// Does everything that has become possible.
     fn settle(&mut self, history: &dyn History) {
         self.log_reader.watch(self.context.now_ms());
         self.process_intake(history);
@@ -132,7 +132,7 @@ impl Replicator {
         self.announce();
     }
 
-    /// The next callback for a recv() thread; None if there is none now (wait for
+    /// Returns the next callback for a recv() thread; None if there is none now (wait for
     /// [`HostAction::WakeAppliers`]).
     pub fn take_work(&mut self) -> Option<Work> {
         if self.is_closed() {
@@ -152,7 +152,7 @@ impl Replicator {
         self.executor.take()
     }
 
-    /// True if nothing more will come for the server: recv() threads get Exit.
+    /// Returns true if no more callbacks will come for the server: recv() threads get Exit.
     fn is_closed(&self) -> bool {
         match self.transfer.place() {
             Place::Closed => true,

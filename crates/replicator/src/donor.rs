@@ -1,4 +1,4 @@
-//! How a node helps others to their state, and all direct messages' way in.
+//! The donor's side of state transfers, and the way in of all peer messages.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -17,11 +17,11 @@ use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
-/// The result of sst_sent() and the donate callback when they cannot say more (-ECANCELED).
+/// The result of sst_sent() and the donate callback when they have no better one (-ECANCELED).
 const CANCELED: i32 = -125;
 
 impl Replicator {
-    /// A peer's replicator says something.
+    /// Takes in a peer message.
     pub(crate) fn direct(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
         let message = match Direct::decode(bytes) {
             Ok(message) => message,
@@ -34,7 +34,7 @@ impl Replicator {
             }
         };
         if message.is_of_members() && !self.is_member(from) {
-            // A joiner that this node does not know of yet asks another one, or again.
+            // A joiner that this node does not know yet asks another member, or asks again.
             if let Direct::SnapshotRequest { round, .. } = message {
                 self.send(from, &Direct::SnapshotRefused { round });
             }
@@ -73,7 +73,7 @@ impl Replicator {
         control.is_some_and(|control| control.configuration.member(peer).is_some())
     }
 
-    /// A joiner asks for what it lacks. What cannot be read now it asks for again, or another member.
+    /// Answers a joiner's pull. If the entries cannot be read now, the joiner asks again, or asks another member.
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
         let mut records = Vec::new();
         let (low, first) = (self.executor.low(), history.first_seqno());
@@ -95,7 +95,7 @@ impl Replicator {
         if !records.is_empty() {
             self.retention.served(from, seqno, self.context.now_ms());
         } else if history.first_seqno().is_some() {
-            // The words that galera_gcache_recover_full_gcache looks for.
+            // galera_gcache_recover_full_gcache looks for these words.
             let text =
                 || format!("IST first seqno {seqno} not found from cache, falling back to SST");
             if let Some(text) = self.complaints.line(from, self.context.now_ms(), text) {
@@ -109,8 +109,9 @@ impl Replicator {
         self.send(from, &chunk);
     }
 
-    /// This node was chosen: its server is asked to send, with everything up to here applied and
-    /// nothing above committed until the callback has returned; or (`bypass`) only to pass this position on.
+    /// Begins a donation, because the order chose this node. Its server is asked to send the state with everything up
+    /// to here applied, and nothing above commits until the callback has returned. With `bypass` the server only passes
+    /// this position on.
     pub(crate) fn begin_donation(&mut self, request: Bytes, bypass: Option<Gtid>) {
         if self.lifecycle.is_leaving() {
             return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
@@ -133,7 +134,7 @@ impl Replicator {
         );
     }
 
-    /// The donate callback has returned.
+    /// Handles the end of the donate callback.
     pub(crate) fn donated(&mut self, work: WorkId, ok: bool) {
         if !ok {
             self.executor.end_donation(); // whatever became of the connection
@@ -155,7 +156,7 @@ impl Replicator {
         }
     }
 
-    /// sst_sent()
+    /// Carries out sst_sent().
     pub(crate) fn sst_sent(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
         let donates = self.donates_to().is_some();
         let code = if donates { Code::Ok } else { Code::ConnFail };
@@ -171,7 +172,8 @@ impl Replicator {
         }
     }
 
-    /// In step with the group again: it may count on a donation that the server was never asked for.
+    /// Reviews a donation when the node is in step with the group again: the order may count on a donation that the
+    /// server was never asked for.
     pub(crate) fn review_donation(&mut self) {
         if self.donates_to().is_some()
             && !self.executor.queue().donates()
@@ -186,8 +188,8 @@ impl Replicator {
         self.owed_donation();
     }
 
-    /// Says that the donation is over, as soon as that can be ordered, and behind the rollback fragments of
-    /// this node: the state that it has sent may lack what they undo (rule 7).
+    /// Reports the end of a donation, as soon as the order takes the report, and behind the rollback fragments of this
+    /// node: the sent state may lack the fragments that they undo (rule 7).
     pub(crate) fn owed_donation(&mut self) {
         let Some(rcode) = self.donation_result else {
             return;
@@ -199,8 +201,9 @@ impl Replicator {
         }
     }
 
-    /// A server whose script still sends has no way from a donor to Synced, and no second script besides
-    /// (server-contract-callbacks.md#server-states): nobody chooses who is not Synced.
+    /// Returns true if no script of the server sends any more. A server whose script still sends cannot become Synced,
+    /// and cannot run a second script (server-contract-callbacks.md#server-states). Only a Synced member is chosen as
+    /// donor.
     pub(crate) fn has_sent(&self) -> bool {
         !self.executor.queue().will_donate()
     }

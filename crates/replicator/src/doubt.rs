@@ -1,6 +1,6 @@
-//! Rule 13 when no database is beyond doubt: each may hold a total-order action above its position. The
-//! members say in the order where their databases stand; when all have, the furthest is gone on with, and
-//! executes the actions again. The others wait for its snapshot.
+//! Rule 13 when every database has in-doubt DDL: each may hold a total-order action above its position. The members
+//! report their positions in the order. When all have, the cluster goes on with the furthest database, which executes
+//! the actions again. The others wait for an SST from it.
 
 use std::cmp::Reverse;
 
@@ -20,45 +20,45 @@ use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use crate::work::Apply;
 
-/// How much of a statement goes into the log.
+/// Maximum of a statement's bytes in the log.
 const STATEMENT_BYTES: usize = 1000;
-/// Shorter texts within an action's data are no statements.
+/// Minimum length of a statement: shorter texts within an action's data are none.
 const SHORTEST_STATEMENT_BYTES: usize = 6;
 
-/// The server's errors that say that what a statement was to make is there, or what it was to remove is
-/// not (numbers of MariaDB's error messages): databases, tables, columns, indexes, routines, views, triggers,
-/// users, grants, servers, partitions, constraints, events, sequences.
+/// Server errors that say that the object of a statement exists already, or is gone already (numbers of MariaDB's error
+/// messages): databases, tables, columns, indexes, routines, views, triggers, users, grants, servers, partitions,
+/// constraints, events, sequences.
 const DONE_ALREADY: &[u32] = &[
     1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1072, 1091, 1125, 1128, 1141, 1146, 1147, 1176,
     1304, 1305, 1359, 1360, 1396, 1403, 1476, 1477, 1507, 1517, 1537, 1539, 1826, 1959, 4091, 4092,
 ];
 
-/// The doubts about the database that this process came with.
+/// The doubts about the database with which this process began.
 #[derive(Debug, Default)]
 pub(crate) struct Doubt {
-    /// Nothing may be applied to it until the order has decided.
+    /// True while nothing may be applied to the database: the order has not decided yet.
     is_open: bool,
     /// The action that may have been interrupted, until the database has passed it.
     action: Option<Gtid>,
-    /// The database's position covers that action.
+    /// True if the database's position covers that action.
     is_covered: bool,
-    /// Actions up to here were executed; 0: none is known to have been.
+    /// The seqno up to which actions were executed; 0: unknown.
     executed_to: Seqno,
 }
 
 /// The order's decision on a member's in-doubt DDL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
-    /// Some have not said yet where they stand, or another's database is being brought up to date.
+    /// Some members have not reported their positions yet, or another database is being brought up to date.
     Open,
-    /// The cluster goes on with this one's.
+    /// The cluster goes on with this member's database.
     Trusted,
-    /// Others have a database.
+    /// Other members have a database.
     OthersHave,
 }
 
 impl Doubt {
-    /// Of the database at `local`.
+    /// Returns the doubts about the database at `local`.
     pub(crate) fn of(local: Gtid, last: LastAction) -> Doubt {
         let is_open = last.leaves_in_doubt(local);
         Doubt {
@@ -72,46 +72,46 @@ impl Doubt {
         }
     }
 
-    /// True if all that the database surely or possibly holds is at or below `seqno`.
+    /// Returns true if everything that the database holds, certainly or possibly, is at or below `seqno`.
     pub(crate) fn is_within(&self, seqno: Seqno) -> bool {
         self.executed_to <= seqno && self.action.is_none_or(|action| action.seqno <= seqno)
     }
 
-    /// This total-order action was executed before the process that did it ended.
+    /// Returns true if an earlier process executed this total-order action to its end.
     pub(crate) fn was_executed(&self, seqno: Seqno) -> bool {
         seqno <= self.executed_to
     }
 
-    /// The database came with this total-order action behind it, and how it ended there is not known: the
-    /// server sets the position first, then it says that it has failed, or has not.
+    /// Returns true if the database began with this total-order action applied, but its outcome is unknown: the server
+    /// first sets the position, and then reports success or failure.
     pub(crate) fn hides_outcome(&self, seqno: Seqno) -> bool {
         self.is_covered && self.action.is_some_and(|action| action.seqno == seqno)
     }
 
-    /// Nothing may be applied to the database until the order has decided.
+    /// Returns true while nothing may be applied to the database: the order has not decided yet.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// The order has decided. Gives the action that may have been interrupted.
+    /// Notes the order's decision. Returns the action that may have been interrupted.
     pub(crate) fn close(&mut self) -> Option<Gtid> {
         self.is_open = false;
         self.action
     }
 
-    /// The database has passed that action.
+    /// Notes that the database has passed that action.
     pub(crate) fn end(&mut self) -> Option<Gtid> {
         self.action.take()
     }
 
-    /// This total-order action may have been executed, or begun: it is executed again.
+    /// Returns true if this total-order action may have been executed, or begun: then it is executed again.
     fn is_repeated(&self, seqno: Seqno) -> bool {
         self.action.is_some_and(|action| seqno <= action.seqno)
     }
 }
 
 impl Replicator {
-    /// False as long as nothing may be applied to the database: another may be beyond doubt.
+    /// Returns false while nothing may be applied to the database, because another database may be beyond doubt.
     pub(crate) fn doubt_is_settled(&mut self) -> bool {
         let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
         let Some(control) = self.context.control().filter(|_| in_question) else {
@@ -145,7 +145,7 @@ impl Replicator {
         self.log(Level::Warn, text);
     }
 
-    /// Nothing was applied to it: it makes room for a snapshot.
+    /// Gives the database up for an SST. Nothing was applied to it.
     fn give_up_database(&mut self) {
         self.database.forget_action();
         self.transfer.request();
@@ -153,7 +153,7 @@ impl Replicator {
         self.request_snapshot();
     }
 
-    /// Tells which statement is about to be executed a second time, if it is one.
+    /// Reports a statement that is about to be executed a second time.
     pub(crate) fn tell_repetition(&mut self, apply: &Apply) {
         let is_action = apply.flags & crate::flags::ISOLATION != 0;
         if is_action && self.database.doubt().is_repeated(apply.gtid.seqno) {
@@ -166,7 +166,7 @@ impl Replicator {
         }
     }
 
-    /// True if applying an action again ended with an error which says that it was done before.
+    /// Returns true if an action that was applied again failed with an error that says that it was done before.
     pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
         let repeated =
             self.executor.queue().is_action(seqno) && self.database.doubt().is_repeated(seqno);
@@ -179,7 +179,7 @@ impl Replicator {
         is_done
     }
 
-    /// The database has passed what it was in doubt about.
+    /// Notes that the database has passed its in-doubt action.
     pub(crate) fn end_doubt(&mut self) {
         if let Some(gtid) = self.database.end_doubt() {
             self.out
@@ -189,7 +189,7 @@ impl Replicator {
 }
 
 impl Control {
-    /// The decision on the database of a joiner that is in doubt.
+    /// Returns the decision on the in-doubt database of a joiner.
     fn rules_on(&self, joiner: Incarnation) -> Ruling {
         let seat_of = |id| self.members.get(&id);
         if seat_of(joiner).is_some_and(|seat| seat.trusted) {
@@ -201,13 +201,13 @@ impl Control {
         }
     }
 
-    /// A data member has its state.
+    /// Returns true if a data member has its state.
     fn has_database(&self) -> bool {
         let mut states = self.data_seats().map(|(_, seat)| seat.state);
         states.any(|state| state != NodeState::Joiner)
     }
 
-    /// All data members have said that they have none of use.
+    /// Returns true if all data members have reported that they have no usable database.
     pub(crate) fn nobody_has_database(&self) -> bool {
         let has_none = |seat: &MemberState| seat.doubt == Some(-1);
         !self.has_database() && self.data_seats().all(|(_, seat)| has_none(seat))
@@ -218,7 +218,7 @@ impl Control {
         ids.filter_map(|id| Some((id, self.members.get(&id)?)))
     }
 
-    /// A joiner says where its database stands that it must not use just so; -1: nowhere.
+    /// Notes the position of a joiner's in-doubt database; -1: it has no usable one.
     pub(crate) fn doubts(&mut self, joiner: Incarnation, seqno: Seqno) {
         let seat = self.members.get_mut(&joiner);
         if let Some(seat) = seat.filter(|seat| seat.state == NodeState::Joiner) {
@@ -228,7 +228,7 @@ impl Control {
         self.settle_doubts();
     }
 
-    /// Once all have said that they are in doubt, one is gone on with: the furthest.
+    /// Chooses the furthest database, when all data members have reported that they are in doubt.
     pub(crate) fn settle_doubts(&mut self) {
         let is_waited_for = self.data_seats().any(|(_, seat)| seat.doubt.is_none());
         let is_chosen = self.data_seats().any(|(_, seat)| seat.trusted);
@@ -246,7 +246,7 @@ impl Control {
     }
 }
 
-/// Every error that the server reports is one of those.
+/// Returns true if every error that the server reports is one of `DONE_ALREADY`.
 fn says_done(error: &[u8]) -> bool {
     const MARK: &str = "Error_code: ";
     let text = String::from_utf8_lossy(error);
@@ -258,7 +258,7 @@ fn says_done(error: &[u8]) -> bool {
     text.contains(MARK) && codes.all(is_done)
 }
 
-/// The statement in the server's bytes of an action: the longest text in them.
+/// Returns the statement in the server's bytes of an action: the longest text in them.
 fn statement(data: &[u8]) -> String {
     let is_text = |byte: u8| byte >= 0x20 && byte != 0x7f || b"\t\r\n".contains(&byte);
     let texts = data.split(|byte| !is_text(*byte));
@@ -266,7 +266,7 @@ fn statement(data: &[u8]) -> String {
     match longest.len() < SHORTEST_STATEMENT_BYTES {
         true => "(its statement cannot be read)".to_owned(),
         false => {
-            // A checksum may follow it.
+            // A checksum may follow the statement.
             let shown = &longest[..longest.len().min(STATEMENT_BYTES)];
             let text = shown.utf8_chunks().next();
             text.map_or("", |chunk| chunk.valid()).to_owned()

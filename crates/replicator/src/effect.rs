@@ -19,22 +19,22 @@ pub(crate) enum Effect {
         seqno: Seqno,
         outcome: Outcome,
     },
-    /// A submission without effect: its origin may not write, or nobody can read it.
+    /// A submission without effect: its origin may not write, or it cannot be decoded.
     Void { id: SubmissionId, reason: String },
     /// A view took a seqno.
     View { seqno: Seqno, lost: Vec<Lost> },
     /// The weights changed.
     Weights,
-    /// A joiner asked for a snapshot; None: nobody can send it now.
+    /// A joiner requested an SST; None: no member can send it now.
     StateRequest {
         id: SubmissionId,
         donor: Option<Incarnation>,
         request: Bytes,
         preference: String,
-        /// Not for a snapshot: for a script that passes this position on.
+        /// The request is not for an SST, but for a script that passes this position on.
         bypass: Option<Gtid>,
     },
-    /// A donor is done.
+    /// A donor has finished.
     Donated {
         id: SubmissionId,
         joiner: Option<Incarnation>,
@@ -46,18 +46,18 @@ pub(crate) enum Effect {
         message: Message,
         refused: bool,
     },
-    /// The group has set a member to desynced, for writers wait for it; None: it may not be now.
+    /// The group has set a member to desynced, because writers wait for it; None: that is not allowed now.
     LeftOut {
         id: SubmissionId,
         member: Option<Incarnation>,
     },
     /// A member that was left out has caught up.
     CaughtUp { id: SubmissionId, refused: bool },
-    /// A joiner has said that its database is in doubt.
+    /// A joiner has reported that its database is in doubt.
     Doubt { id: SubmissionId },
-    /// The commit cut was reported.
+    /// A member has reported its applied watermark.
     Cut { id: SubmissionId },
-    /// A member voted on how a seqno ended.
+    /// A member voted on the outcome of a seqno.
     Vote {
         id: SubmissionId,
         seqno: Seqno,
@@ -66,7 +66,7 @@ pub(crate) enum Effect {
     },
 }
 
-/// A donor that left in the middle.
+/// A donor that left during its donation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Lost {
     pub donor: Incarnation,

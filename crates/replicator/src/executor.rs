@@ -1,8 +1,10 @@
-//! The executor: ordered write-sets wait for the server's threads, commit in the order of their seqnos, and are released.
+//! The executor: ordered write-sets wait for the server's threads, commit in the order of their seqnos, and are
+//! released.
 //!
-//! It owns the commit order, the apply queue, this node's transactions and its total-order actions, and the history whose seqnos
-//! it counts. In come ordered write-sets and calls of the server's threads; out go answers, and what is ready or has ended.
-//! Every seqno passes commit order once, then it is released once. The history and the order outlast a connection.
+//! It owns the commit order, the apply queue, this node's transactions and total-order actions, and the history in
+//! which it counts seqnos. In: ordered write-sets and calls of the server's threads. Out: answers, and the work that is
+//! ready or has ended. Every seqno passes commit order once, then it is released once. The history and the order
+//! outlast a connection.
 
 mod apply_queue;
 mod conflicts;
@@ -33,9 +35,9 @@ pub(crate) use transactions::Ordered;
 
 pub(crate) struct Executor {
     order: Order,
-    /// The history that `order` counts in; nil before anything of it is here.
+    /// The history that `order` counts in; nil before the database has any of it.
     history: Uuid,
-    /// While the synthetic first view is shown: `last_committed` for the server meanwhile.
+    /// `last_committed` for the server while it is shown the synthetic first view.
     shown_low: Option<Seqno>,
     queue: ApplyQueue,
     transactions: Transactions,
@@ -58,25 +60,25 @@ impl Executor {
         }
     }
 
-    /// A new connection begins: the order and its history stay.
+    /// Starts over for a new connection: the order and its history stay.
     pub(crate) fn start_over(&mut self) {
         self.queue.start_over();
         self.transactions.clear();
         self.isolations.clear();
     }
 
-    /// The database is at this seqno of this history.
+    /// Sets the database's position to this seqno of this history.
     pub(crate) fn begin_at(&mut self, history: Uuid, seqno: Seqno) {
         self.history = history;
         self.order = Order::new(seqno);
     }
 
-    /// The database does not count: a snapshot has to take its place.
+    /// Forgets the history: the database does not count, and an SST must replace it.
     pub(crate) fn forget_history(&mut self) {
         self.history = Uuid::NIL;
     }
 
-    /// The history of the database; nil before anything of it is here.
+    /// Returns the history of the database; nil before the database has any of it.
     pub(crate) fn history(&self) -> Uuid {
         self.history
     }
@@ -88,7 +90,7 @@ impl Executor {
         }
     }
 
-    /// last_committed_id(): nil and -1 before the first view.
+    /// Returns the position for last_committed_id(): nil and -1 before the first view.
     pub(crate) fn last_committed(&self) -> Gtid {
         match self.history.is_nil() {
             true => Gtid::UNDEFINED,
@@ -100,44 +102,44 @@ impl Executor {
         &self.counters
     }
 
-    /// FLUSH STATUS.
+    /// Resets the counters (FLUSH STATUS).
     pub(crate) fn reset_counters(&mut self) {
         self.counters = ExecutorCounters::default();
     }
 
     // --- the order
 
-    /// Everything up to here is released.
+    /// Returns the low-water mark: everything up to it is released.
     pub(crate) fn low(&self) -> Seqno {
         self.order.low()
     }
 
-    /// The last seqno that has come.
+    /// Returns the last seqno of the order.
     pub(crate) fn top(&self) -> Seqno {
         self.order.top()
     }
 
-    /// Everything that has come is released.
+    /// Returns true if every seqno of the order is released.
     pub(crate) fn is_drained(&self) -> bool {
         self.order.is_drained()
     }
 
-    /// Everything before this seqno has left commit order.
+    /// Returns the next seqno to pass: everything before it has left commit order.
     pub(crate) fn next_to_pass(&self) -> Seqno {
         self.order.next_to_pass()
     }
 
-    /// True if it has left commit order, or will pass by itself.
+    /// Returns true if the seqno has left commit order, or will pass by itself.
     pub(crate) fn has_passed(&self, seqno: Seqno) -> bool {
         self.order.has_passed(seqno)
     }
 
-    /// This seqno leaves commit order.
+    /// Lets this seqno leave commit order.
     pub(crate) fn leave(&mut self, seqno: Seqno) {
         self.order.leave(seqno);
     }
 
-    /// A donor's state: nothing above `seqno` commits until [`Self::unhold`].
+    /// Holds a donor's state still: nothing above `seqno` commits until [`Self::unhold`].
     pub(crate) fn hold_above(&mut self, seqno: Seqno) {
         self.order.hold(seqno);
     }
@@ -154,27 +156,28 @@ impl Executor {
         self.order.release(seqno);
     }
 
-    // --- the apply queue, for whoever reads
+    // --- the apply queue, for reading
 
-    /// Number of write-sets that wait.
+    /// Returns the number of write-sets that wait.
     pub(crate) fn waiting_applies(&self) -> usize {
         self.queue.applies()
     }
 
-    /// The callbacks that wait or run.
+    /// Returns the callbacks that wait or run.
     pub(crate) fn queue(&self) -> &ApplyQueue {
         &self.queue
     }
 
-    /// True if the next callback is the view that makes a donor's server one no more, and nothing else is under way.
+    /// Returns true if the next callback is the view that ends the server's donor state, and no other callback is
+    /// running.
     pub(crate) fn ends_donor_next(&self) -> bool {
         self.queue.ends_donor_next(self.order.low())
     }
 
     // --- callbacks come in
 
-    /// Puts a callback into the queue, unless a snapshot has brought its effects already. One with a seqno takes its place in
-    /// the order. `is_applied`: false for a node that applies nothing (any more): the place is used up.
+    /// Puts a callback into the queue, unless an SST has brought its effects already. A callback with a seqno takes its
+    /// place in the order. `is_applied`: false for a node that applies nothing (any more): the place is used up.
     pub(crate) fn enqueue(
         &mut self,
         task: Task,
@@ -207,18 +210,18 @@ impl Executor {
         }
     }
 
-    /// A callback without a place in the order: after all that has come.
+    /// Queues a callback without a place in the order, behind everything that has come.
     pub(crate) fn push_last(&mut self, task: Task) {
         self.queue.push(task, self.order.top(), Payload::None);
     }
 
-    /// A callback without a place in the order: whatever is still to be released.
+    /// Queues a callback without a place in the order, which does not wait for earlier seqnos to be released.
     pub(crate) fn push_at_once(&mut self, task: Task) {
         self.queue.push(task, Seqno::MIN, Payload::None);
     }
 
-    /// Before the first missing entry: the server is shown these views of where its database is. They have no place in the order;
-    /// `last_committed` is below them meanwhile.
+    /// Queues views that show the server its database's position, before the first missing entry. They have no place in
+    /// the order; `last_committed` is below them meanwhile.
     pub(crate) fn show_first(&mut self, at: Seqno, views: impl IntoIterator<Item = View>) {
         self.shown_low = Some(at - 1);
         for view in views {
@@ -226,12 +229,12 @@ impl Executor {
         }
     }
 
-    /// Takes in payloads that were read back; gives how many.
+    /// Takes in payloads that were read back; returns their number.
     pub(crate) fn restore(&mut self, found: Vec<(Position, Delivery)>, memory: &Memory) -> usize {
         self.queue.restore(found, memory)
     }
 
-    /// The place in the order of a callback that the server does not get is used up.
+    /// Uses up the place in the order of a callback that the server does not get.
     fn skip(&mut self, task: &Task) {
         let seqno = match task {
             Task::Apply(apply) => apply.gtid.seqno,
@@ -239,7 +242,7 @@ impl Executor {
             _ => return,
         };
         if seqno <= self.order.low() {
-            // The view that an incremental transfer begins with has no place of its own ([`Self::show_first`]).
+            // The view at the start of an IST has no place of its own ([`Self::show_first`]).
             self.shown_low = None;
             return;
         }
@@ -249,7 +252,7 @@ impl Executor {
 
     // --- callbacks go out
 
-    /// The next callback for a thread of the server.
+    /// Takes the next callback for a thread of the server.
     pub(crate) fn take(&mut self) -> Option<Work> {
         let low = self.order.low();
         let work = self.queue.take(low)?;
@@ -259,22 +262,22 @@ impl Executor {
         Some(work)
     }
 
-    /// Nothing is handed out for now.
+    /// Hands out nothing for now.
     pub(crate) fn hold_still(&mut self) {
         self.queue.hold();
     }
 
-    /// The callbacks that have become ready.
+    /// Announces the callbacks that have become ready.
     pub(crate) fn announce(&mut self) -> Announced {
         self.queue.announce(self.order.low())
     }
 
-    /// A callback has returned; None: it is of a connection that is over.
+    /// Takes in the end of a callback; None: it is of an earlier connection.
     pub(crate) fn done(&mut self, work: WorkId) -> Option<Running> {
         self.queue.done(work)
     }
 
-    /// A write-set is applied: it takes the steps that are still open.
+    /// Notes that a write-set is applied, and takes its open steps.
     pub(crate) fn applied(&mut self, seqno: Seqno) {
         if self.order.is_inside(seqno) {
             self.order.leave(seqno);
@@ -285,7 +288,7 @@ impl Executor {
         self.release_seqno(seqno);
     }
 
-    /// A primary view was shown.
+    /// Notes that a primary view was shown.
     pub(crate) fn view_shown(&mut self, seqno: Seqno) {
         if !self.queue.shows_next(seqno) {
             self.shown_low = None;
@@ -296,14 +299,14 @@ impl Executor {
         }
     }
 
-    /// The server has sent its state, or could not begin to.
+    /// Notes that the server has sent its state, or could not begin to.
     pub(crate) fn end_donation(&mut self) {
         self.queue.end_donation();
     }
 
-    // --- callbacks that are not made any more
+    // --- callbacks that are dropped
 
-    /// The server disconnects: it could neither send nor receive its state.
+    /// Drops the transfer callbacks of a server that disconnects: it could neither send nor receive its state.
     pub(crate) fn server_disconnects(&mut self) {
         let is_transfer = |task: &Task| matches!(task, Task::SstRequest | Task::Donate { .. });
         for task in self.queue.remove(is_transfer) {
@@ -313,21 +316,22 @@ impl Executor {
         }
     }
 
-    /// The group's log begins anew: a donation that was not begun is off.
+    /// Drops a donation that was not begun, because the group's log begins anew.
     pub(crate) fn log_begins_anew(&mut self) {
         self.order.unhold_all();
         self.queue
             .remove(|task| matches!(task, Task::Synced | Task::Donate { .. }));
     }
 
-    /// The group lets go: what is certified is still applied.
+    /// Drops callbacks because the group lets the node go: certified write-sets are still applied.
     pub(crate) fn group_lets_go(&mut self) {
         self.order.unhold_all();
         self.queue
             .remove(|task| matches!(task, Task::SstRequest | Task::Donate { .. } | Task::Synced));
     }
 
-    /// The database has diverged: nothing more is applied, and nobody is to be given it.
+    /// Drops callbacks because the database has diverged: nothing more is applied, and no other node may get this
+    /// database.
     pub(crate) fn diverge(&mut self) {
         let skipped = self.queue.remove(|task| match task {
             Task::Apply(_) | Task::Donate { .. } => true,

@@ -1,8 +1,8 @@
-//! Flow control of a node. It measures how fast this node applies and says what to request of the writers elsewhere
-//! ([`BackPressure`]); it lets own write-sets go as far as the others' requests permit ([`Leases`]); and it proposes to
+//! Flow control of a node. It measures how fast this node applies, and derives the requests to the writers elsewhere
+//! ([`BackPressure`]). It lets own write-sets go as far as the others' requests permit ([`Leases`]). It proposes to
 //! leave out a member that alone holds up the writers ([`LagBudget`], [`BackOff`]; rule 15, `docs/flow-control.md`).
 //!
-//! In come the length of the apply queue, peers' requests and the control state; out go [`FlowOutput`]s and permits.
+//! In: the length of the apply queue, peers' requests and the control state. Out: [`FlowOutput`]s and permits.
 
 mod back_off;
 mod back_pressure;
@@ -41,15 +41,15 @@ pub(crate) enum FlowOutput {
 pub(crate) struct FlowCounters {
     /// Time that own writers were stopped.
     pub paused_ms: u64,
-    /// Time that own writers waited for a pace, and were not stopped.
+    /// Time that own writers waited for a pace, without the time that they were stopped.
     pub paced_ms: u64,
-    /// Stops that were requested of the others.
+    /// Stops that this node requested of the others.
     pub sent: u64,
     /// Stops that others requested.
     pub received: u64,
-    /// Own writers are stopped.
+    /// True while own writers are stopped.
     pub is_stopped: bool,
-    /// This node stops the others.
+    /// True while this node stops the others.
     pub is_stopping: bool,
 }
 
@@ -59,18 +59,18 @@ pub(crate) struct FlowControl {
     leases: Leases,
     lag_budget: LagBudget,
     back_off: BackOff,
-    /// Own writers wait for a pace.
+    /// Measures the time that own writers wait for a pace.
     paced: Stopwatch,
 }
 
 impl FlowControl {
-    /// A new connection begins: requests and blame are forgotten, the counters go on.
+    /// Starts over for a new connection: requests and blame are forgotten, the counters go on.
     pub(crate) fn start_over(&mut self, now_ms: u64) {
         self.back_off = BackOff::default();
         self.forget(now_ms);
     }
 
-    /// The primary component is lost: no request holds any more.
+    /// Forgets all requests, because the primary component is lost.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         self.back_pressure.forget(now_ms);
         self.leases.forget(now_ms);
@@ -78,27 +78,27 @@ impl FlowControl {
         self.lag_budget = LagBudget::default();
     }
 
-    /// A write-set of this member came into the apply queue.
+    /// Counts a write-set of this member that came into the apply queue.
     pub(crate) fn received(&mut self, from: Incarnation) {
         self.back_pressure.received(from);
     }
 
-    /// A write-set was applied.
+    /// Counts an applied write-set.
     pub(crate) fn applied(&mut self) {
         self.back_pressure.applied();
     }
 
-    /// A peer requests that own writers slow down or stop.
+    /// Takes in a peer's request that own writers slow down or stop.
     pub(crate) fn requested(&mut self, from: Incarnation, request: Request, now_ms: u64) {
         self.leases.requested(from, request, now_ms);
     }
 
-    /// A peer lets own writers go on.
+    /// Takes in a peer's permission that own writers go on.
     pub(crate) fn continued(&mut self, from: Incarnation) {
         self.leases.continued(from);
     }
 
-    /// Looks at the own queue of write-sets that wait to be applied, and at which of the peers' requests hold.
+    /// Checks the queue of write-sets that wait to be applied, and the peers' requests that hold.
     pub(crate) fn watch(
         &mut self,
         context: &Context,
@@ -154,24 +154,24 @@ impl FlowControl {
         others.map(to).collect()
     }
 
-    /// The group has left this node out of late, and may do so again.
+    /// Returns true if the group has left this node out of late, and may do so again.
     fn relapses(&self, context: &Context, control: &Control) -> bool {
         let may = context.options().fc_desync_after_ms > 0 && control.may_leave_out(context.me());
         may && self.back_off.is_remembered(context.now_ms())
     }
 
-    /// True if an own write-set may go now; it counts as gone.
+    /// Returns true if an own write-set may go now; it counts as gone.
     pub(crate) fn admit(&mut self) -> bool {
         self.leases.admit()
     }
 
-    /// No own write-set may go.
+    /// Returns true if no own write-set may go.
     pub(crate) fn is_stopped(&self) -> bool {
         self.leases.is_stopped()
     }
 
-    /// Charges the member that alone holds up own writers, if any of them waits; says whom to leave out. To be asked
-    /// after [`Self::watch`], when all have gone that may.
+    /// Charges the member that alone holds up own writers, if any of them waits. Returns a member to leave out. Call it
+    /// after [`Self::watch`], when all permitted write-sets have gone.
     pub(crate) fn charge(
         &mut self,
         context: &Context,
@@ -190,22 +190,22 @@ impl FlowControl {
             .then_some(FlowOutput::LeaveOut(member))
     }
 
-    /// The order has left this node out.
+    /// Notes that the order has left this node out.
     pub(crate) fn was_left_out(&mut self, now_ms: u64) {
         self.back_off.begin(now_ms);
     }
 
-    /// The order has taken this node back.
+    /// Notes that the order has taken this node back.
     pub(crate) fn is_back(&mut self, now_ms: u64) {
         self.back_off.end(now_ms);
     }
 
-    /// This node was left out, and may ask to be taken back once it has caught up.
+    /// Returns true if this node was left out, and may ask to come back when it has caught up.
     pub(crate) fn may_come_back(&self, context: &Context) -> bool {
         is_left_out(context) && self.back_off.is_over(context.now_ms())
     }
 
-    /// When flow control has something to do.
+    /// Returns the time when flow control has something to do.
     pub(crate) fn deadline_ms(&self, context: &Context) -> Option<u64> {
         let is_absent = is_left_out(context) && !self.back_off.is_over(context.now_ms());
         let back = is_absent.then_some(self.back_off.until_ms());
@@ -218,7 +218,7 @@ impl FlowControl {
         deadlines.into_iter().flatten().min()
     }
 
-    /// When the next own write-set may go, if a pace is all that keeps it.
+    /// Returns the time when the next own write-set may go, if only a pace holds it back.
     pub(crate) fn next_permit_ms(&self) -> Option<u64> {
         self.leases.next_token_ms()
     }
@@ -234,7 +234,7 @@ impl FlowControl {
         }
     }
 
-    /// FLUSH STATUS.
+    /// Resets the counters (FLUSH STATUS).
     pub(crate) fn reset_counters(&mut self, now_ms: u64) {
         self.leases.reset_counters(now_ms);
         self.back_pressure.reset_counters();
@@ -242,14 +242,14 @@ impl FlowControl {
     }
 }
 
-/// So little is left to be applied that the node may count as synced. Not less than where it lets the others go on:
-/// under a steady load it would never get there.
+/// Returns true if so few entries are left to apply that the node may count as synced. The limit is not below the one
+/// at which the node lets the others go on: under a steady load it would never get there.
 pub(crate) fn has_caught_up(context: &Context, left: u64) -> bool {
     let limits = limits(context);
     left as f64 <= (limits.pace * limits.factor).max(1.0)
 }
 
-/// `gcs.fc_limit` as it applies to this cluster: by the square root of its size, unless only one member writes.
+/// Returns `gcs.fc_limit` for this cluster: scaled by the square root of its size, unless only one member writes.
 fn limits(context: &Context) -> Limits {
     let (control, options) = (context.control(), context.options());
     let members = control.map_or(0, |c| c.configuration.data_members().count());
@@ -267,8 +267,9 @@ fn is_left_out(context: &Context) -> bool {
     context.my_state().is_some_and(|state| state.left_out)
 }
 
-/// Donors, joiners and desynced members hold up nobody. A member that catches up does so only where fewer than two
-/// members keep pace: there it is the one that bounds the backlog, and under a steady load it might never get there.
+/// Returns a member's part in flow control. Donors, joiners and desynced members hold up nobody. A member that catches
+/// up does so only if fewer than two members keep pace. Then it is the one that bounds the backlog, and under a steady
+/// load it might never catch up.
 fn participation(control: &Control, member: Incarnation) -> Participation {
     let state = control.members.get(&member);
     let Some(state) = state.filter(|_| !control.is_arbitrator(member)) else {

@@ -1,4 +1,4 @@
-//! The decoders as the fuzz targets call them; what was decoded must survive being encoded again.
+//! The decoders, as the fuzz targets call them. A decoded value must survive an encoding and a second decoding.
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,7 +13,7 @@ pub mod change;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use crate::tests::liar::{Counts, run};
 
-/// The payload of a submission.
+/// Decodes the payload of a submission.
 pub fn message(bytes: Bytes) {
     match Message::decode(&bytes) {
         Ok(Message::WriteSet(write_set)) => {
@@ -28,7 +28,7 @@ pub fn message(bytes: Bytes) {
     }
 }
 
-/// What one replicator says to another.
+/// Decodes a peer message.
 pub fn direct(bytes: Bytes) {
     if let Ok(message) = Direct::decode(bytes) {
         let copy = Direct::decode(message.encode());
@@ -36,7 +36,7 @@ pub fn direct(bytes: Bytes) {
     }
 }
 
-/// A control state, its digest put right.
+/// Decodes a control state, after correcting its digest.
 pub fn control(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     if bytes.len() >= 9 {

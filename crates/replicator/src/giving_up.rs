@@ -1,4 +1,4 @@
-//! Submissions that no delivery will answer: what those who wait for them are told (rule 7).
+//! Failed submissions: no delivery will answer them. Their waiting callers get an answer here (rule 7).
 
 use trireme_group::{Fate, SubmissionId};
 use trireme_mutants::{Mutant, planted};
@@ -8,7 +8,7 @@ use crate::replicator::Replicator;
 use crate::submissions::Sent;
 
 impl Replicator {
-    /// A submission will not be answered by a delivery.
+    /// Takes in that a submission will not be answered by a delivery.
     pub(crate) fn failed(&mut self, id: SubmissionId, fate: Fate) {
         if id.incarnation != self.context.me() {
             return;
@@ -17,13 +17,13 @@ impl Replicator {
             if fate == Fate::Unknown && self.must_be_decided(sent) {
                 return self.submissions.keep_undecided(id.number, sent);
             }
-            // The group takes nothing at the moment: saying it again at once would go on for ever.
+            // The group takes nothing at the moment: an immediate repetition would go on for ever.
             self.submissions.refused(self.context.now_ms());
             self.give_up(sent, fate == Fate::Unknown);
         }
     }
 
-    /// Answers whoever waits for a submission that has failed, or may have (rule 7).
+    /// Answers the caller of a submission that has failed, or may have (rule 7).
     pub(crate) fn give_up(&mut self, sent: Sent, unknown: bool) {
         if unknown && !planted(Mutant::EpochNotRaised) {
             self.submissions.raise_epoch();
@@ -48,7 +48,7 @@ impl Replicator {
             }
             Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
             Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
-            // Said again when the time comes.
+            // The node repeats it later.
             Sent::StateRequest => (self.transfer).request_failed(true, self.context.now_ms()),
             Sent::Doubt
             | Sent::Donated
@@ -63,7 +63,7 @@ impl Replicator {
         }
     }
 
-    /// Nobody may be left waiting for what will not come.
+    /// Answers all waiting callers: no caller may wait for an answer that will not come.
     pub(crate) fn wake_clients(&mut self, last_call: bool) {
         self.give_up_unsent();
         for (number, sent) in self.submissions.take_all() {

@@ -5,7 +5,7 @@ use std::fmt;
 use trireme_certification::Seqno;
 use trireme_group::Uuid;
 
-/// Seqno of what was not ordered.
+/// Seqno of an entry that was not ordered.
 pub const UNDEFINED_SEQNO: Seqno = -1;
 
 /// A position in a history, as the server sees it.
@@ -24,12 +24,12 @@ impl Gtid {
         seqno: UNDEFINED_SEQNO,
     };
 
-    /// A position in a history, and not merely the history's name.
+    /// Returns true for a position in a history, false if only the history is known.
     pub fn is_known(self) -> bool {
         !self.uuid.is_nil() && self.seqno >= 0
     }
 
-    /// Of the same history, and lower.
+    /// Returns true if `other` is in the same history, and higher.
     pub fn precedes(self, other: Gtid) -> bool {
         self.uuid == other.uuid && self.seqno < other.seqno
     }

@@ -6,29 +6,29 @@ use trireme_group::{Delivery, NotNow, Position};
 
 /// Reads the log. Given to every [`crate::Replicator::handle`].
 pub trait History {
-    /// First seqno from which this node can serve others without a gap; None if it holds nothing.
+    /// Returns the first seqno from which this node can serve others without a gap; None if the log is empty.
     fn first_seqno(&self) -> Option<Seqno>;
-    /// True if the entry with this seqno is here; reading it may fail all the same.
+    /// Returns true if the entry with this seqno is here; reading it may still fail.
     fn has(&self, seqno: Seqno) -> bool;
-    /// Entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one
-    /// if there is one). Empty if `from` is not there.
+    /// Reads entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one if there is
+    /// one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
-    /// A part of the entry with this seqno, if its payload is longer than a part; None if it is not, or not there. Nobody
-    /// waits for the whole to be read.
+    /// Reads a part of the entry with this seqno, if its payload is longer than a part; None if it is not longer, or
+    /// not there. The whole payload is never read at once.
     ///
     /// # Errors
-    /// If it is longer, and cannot be read.
+    /// If the payload is longer, and cannot be read.
     fn read_part(
         &self,
         seqno: Seqno,
         offset: u32,
         part_bytes: u32,
     ) -> Result<Option<RecordedPart>, Unread>;
-    /// What was delivered from position `first` on, up to `last`, until `max_bytes` are filled (at least one if
-    /// there is one). Ends before what cannot be read.
+    /// Reads deliveries from position `first` on, up to `last`, until `max_bytes` are filled (at least one if there is
+    /// one). Ends before the first that cannot be read.
     ///
     /// # Errors
-    /// If that is the first: whether to try again, or what is wrong.
+    /// If the first one cannot be read: the error says whether to try again, or what is wrong.
     fn read_back(
         &self,
         first: Position,
@@ -37,23 +37,23 @@ pub trait History {
     ) -> Result<Vec<(Position, Delivery)>, Unread>;
 }
 
-/// Why the log was not read back.
+/// The reason why the log was not read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// By a lack that passes: the same is to be asked again later.
+    /// A shortage that passes: ask again later.
     NotNow,
-    /// It cannot be; what is wrong with the log, for a person to read.
+    /// The log is damaged: the text says how, for the operator.
     Lost(String),
 }
 
-/// An entry with a seqno and what became of it.
+/// An entry with a seqno, and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// Its position.
     pub position: Position,
     /// Its seqno.
     pub seqno: Seqno,
-    /// What it depends on.
+    /// The seqno that it depends on.
     pub depends_on: Seqno,
     /// True if it failed certification.
     pub failed: bool,
@@ -70,7 +70,7 @@ pub struct RecordedPart {
     pub len: u32,
     /// CRC-32C of the whole payload.
     pub digest: u32,
-    /// Where the part begins.
+    /// Offset of the part.
     pub offset: u32,
     /// The part; empty behind the end.
     pub bytes: Bytes,

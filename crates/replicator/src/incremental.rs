@@ -1,9 +1,9 @@
-//! Incremental state transfer, the joiner's side: entries that an [`Ist`] finds are handed to the executor, from the own log, from
-//! what is remembered of views, or from members. Before the first one the server may need a view, or a script.
+//! The joiner's side of an IST. The entries that an [`Ist`] finds go to the executor; they come from the local log,
+//! from remembered views, or from members. Before the first entry the server may need a view, or a script.
 //!
-//! A server learns its GTID domain (`wsrep_gtid_mode`) from the script of a state transfer, and from nothing else: for such a server
-//! the script runs even if all that is missing comes from logs. The joiner's server starts its script, a donor's passes on where the
-//! joiner's database stands (bypass), and then the entries are handed over.
+//! A server learns its GTID domain (`wsrep_gtid_mode`) only from the script of a state transfer. For such a server the
+//! script runs even if all missing entries come from logs. The joiner's server starts its script, a donor's script
+//! passes on the position of the joiner's database (bypass), and then the entries are handed over.
 
 use std::collections::VecDeque;
 
@@ -21,13 +21,14 @@ use crate::state_transfer::{Answered, DeadEnd, Ist, Next, PartTaken};
 use crate::streaming::is_same;
 use crate::work::{Apply, Task};
 
-/// Why the process ends, after the words of Galera that people, and MariaDB's suites, look for at the line's beginning.
+/// Returns the reason for the process's end, in Galera's words: users, and MariaDB's suites, look for them at the start
+/// of the line.
 pub(crate) fn never_received(why: &str) -> String {
     format!("Will never receive state. Need to abort. {why}")
 }
 
 impl Replicator {
-    /// Members that may have missing entries; the first is asked first.
+    /// Returns the members that may have missing entries; the first is asked first.
     pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
         let mut members = self.context.configuration().members;
         members.retain(|m| m.incarnation != self.context.me());
@@ -39,15 +40,15 @@ impl Replicator {
         members.into_iter().map(|m| m.incarnation).collect()
     }
 
-    /// No more is pulled for now. What was delivered meanwhile may take all the room: one piece is pulled
-    /// even so.
+    /// Returns true if no more entries should be pulled for now. Entries delivered meanwhile may take all the room: one
+    /// piece is pulled even then.
     fn has_enough_queued(&self) -> bool {
         let (applies, bytes) = (self.executor.waiting_applies(), self.payload_bytes());
         applies >= self.context.options().thresholds.pulled_entries
             || applies > 0 && bytes >= self.context.options().queue_bytes
     }
 
-    /// Takes one step; false if it has to wait.
+    /// Takes one step. Returns false if it has to wait.
     pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
         let may_not = self.lifecycle.is_leaving() || self.is_held_still();
         if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
@@ -92,7 +93,7 @@ impl Replicator {
         false
     }
 
-    /// A view that is remembered need not be pulled.
+    /// Takes the next entry from the remembered views, if it is a view: then it need not be pulled.
     fn take_remembered_view(&mut self, next: Seqno) -> bool {
         let views = self.context.control().map(|control| &control.views);
         let Some(configuration) = views.and_then(|views| views.with(next).cloned()) else {
@@ -118,7 +119,7 @@ impl Replicator {
         });
     }
 
-    /// Asks a member for the entry that is wanted.
+    /// Asks a member for the wanted entry.
     fn pull(&mut self) {
         let now_ms = self.context.now_ms();
         let Some(ist) = self.transfer.ist_mut() else {
@@ -130,7 +131,7 @@ impl Replicator {
         }
     }
 
-    /// Before the first entry: shows the server the view that its database is in, if it needs one.
+    /// Before the first entry: shows the server the view of its database, if it needs one.
     fn ist_begins(&mut self, first: &Task) {
         let Some(ist) = self.transfer.ist_mut() else {
             return;
@@ -139,7 +140,7 @@ impl Replicator {
         if !ist.begin() {
             return;
         }
-        // After a script the server is in the last view that its tables know of, which may lie above the database's
+        // After a script the server is in the last view that its tables contain. That view may be above the database's
         // position: a crash may have come between the two.
         let is_elsewhere = self.transfer.script_is_over() && !planted(Mutant::ViewOfTablesBelieved);
         let unprepared = planted(Mutant::MissedFragmentsUnprepared);
@@ -148,20 +149,20 @@ impl Replicator {
             return;
         }
         if at == 0 && is_view {
-            // The database of the founder of the history: it has seen no view before the first.
+            // The database of the history's founder: it has seen no view before the first.
             self.lifecycle.server_runs();
             return;
         }
         self.show_own_view(at);
     }
 
-    /// Shows a server that has just started the view that its database was
-    /// in, so that it brings up its storage engines and writes its checkpoint again. One that runs and
-    /// has connected anew has closed its streaming appliers without undoing anything, and recovers
-    /// them at a primary view: before it applies more of their transactions. It undoes them all at a view
-    /// with the members of the one before; with both of this process's names among them this view is like
-    /// none before or after it. If the next view repeats the one that was here, at which the others undo
-    /// them all, that one is shown, too: both are alike here as well.
+    /// Shows the server the view of its database. A server that has just started needs it to bring up its storage
+    /// engines and write its checkpoint again. A server that runs, and has connected anew, has closed its streaming
+    /// appliers without undoing anything. It recovers them at a primary view, which must come before more of their
+    /// transactions. It undoes them all at a view with the same members as the one before. With both of this process's
+    /// names among its members, this view differs from every view before and after it. The next view may repeat the
+    /// members of the view here, so that the others undo all these transactions. Then this node shows the view here,
+    /// too, so that both are alike here as well.
     fn show_own_view(&mut self, at: Seqno) {
         let control = self.context.control();
         let here = match planted(Mutant::ReplayBeginsInLaterView) {
@@ -184,7 +185,7 @@ impl Replicator {
             .show_first(at, [first].into_iter().chain(second));
     }
 
-    /// This view, with both names of this process among its members.
+    /// Returns this view, with both names of this process among its members.
     fn with_own_names(&self, mut view: Configuration) -> Configuration {
         for incarnation in [self.context.me(), self.context.me_before()] {
             if view.index_of(incarnation).is_none() && !incarnation.0.is_nil() {
@@ -207,7 +208,7 @@ impl Replicator {
         self.enqueue(task, Some(seqno), payload);
     }
 
-    /// Queues entries that are next; false if the first is not.
+    /// Queues the next entries. Returns false if the first of them is not the next.
     fn take_records(&mut self, records: &[Recorded]) -> bool {
         let mut any = false;
         for record in records {
@@ -227,7 +228,7 @@ impl Replicator {
         any
     }
 
-    /// The callback for an entry that is next; None: it is none that has a seqno.
+    /// Returns the callback for the next entry; None: the entry has no seqno.
     fn task_of(&mut self, record: &Recorded) -> Option<(Task, Payload)> {
         let (id, payload) = match &record.delivery {
             Delivery::Configuration(configuration) => {
@@ -257,7 +258,7 @@ impl Replicator {
         Some((Task::Apply(Box::new(apply)), payload))
     }
 
-    /// A member answers a pull with a part of a long entry.
+    /// Takes in a part of a long entry, which answers a pull.
     pub(crate) fn ist_part(&mut self, from: Incarnation, part: &RecordedPart) {
         let Some(ist) = self.transfer.ist_mut() else {
             return;
@@ -268,7 +269,7 @@ impl Replicator {
         }
     }
 
-    /// A member answers a pull.
+    /// Takes in the answer to a pull.
     pub(crate) fn ist_chunk(&mut self, from: Incarnation, at: Seqno, records: &[Recorded]) {
         let Some(ist) = self.transfer.ist_mut() else {
             return;
@@ -295,7 +296,7 @@ impl Replicator {
         }
     }
 
-    /// Nobody has the missing entries.
+    /// Handles that no member has the missing entries.
     fn ist_impossible(&mut self) {
         let Some(dead_end) = self.transfer.ist().map(Ist::dead_end) else {
             return;
@@ -308,7 +309,7 @@ impl Replicator {
                 )));
             }
             DeadEnd::NotBegun if !self.transfer.script_is_over() => {
-                // Nothing was applied on top of it: the database makes room for a snapshot.
+                // Nothing was applied to the database: an SST may replace it.
                 self.transfer.request();
                 self.executor.forget_history();
                 self.request_snapshot();
@@ -330,15 +331,15 @@ impl Replicator {
 
     // --- the script before it
 
-    /// True if the script has to run before the first entry is handed over. The server does without if nobody could run the
-    /// donor's: all were down, and come back with their logs.
+    /// Returns true if the script must run before the first entry is handed over. The server does without the script if
+    /// no member could run the donor's: all were down, and come back with their logs.
     fn owes_script(&self) -> bool {
         let is_wanted =
             self.context.options().script_before_ist && self.transfer.has_run_no_script();
         is_wanted && !self.lifecycle.is_server_running() && self.has_donor()
     }
 
-    /// A member may be chosen to run the donor's script, now or later.
+    /// Returns true if a member may be chosen to run the donor's script, now or later.
     pub(crate) fn has_donor(&self) -> bool {
         (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
     }
@@ -352,7 +353,7 @@ impl Replicator {
         self.executor.push_last(Task::SstRequest);
     }
 
-    /// The server has the script's word, and its storage engine is up.
+    /// Takes in that the server has the position from the script, and its storage engine is up.
     pub(crate) fn script_has_told(&mut self, gtid: Gtid) {
         let at = self.executor.top();
         if gtid.seqno != at {
@@ -366,7 +367,7 @@ impl Replicator {
         self.begin_ist_after_script();
     }
 
-    /// The script is over, or the server has no use for it (wsrep_sst_method=skip).
+    /// Begins the IST after the script, or if the server has no use for one (wsrep_sst_method=skip).
     pub(crate) fn begin_ist_after_script(&mut self) {
         let own_log = self.transfer.end_script();
         let Some(upto) = self.transfer.upto() else {

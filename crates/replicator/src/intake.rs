@@ -1,7 +1,7 @@
-//! The entries that were delivered and are not processed yet: the node is paused, or has no control state. It also knows
-//! how far the group has delivered, and how far it has committed.
+//! The entries that were delivered and are not processed yet, because the node is paused or has no control state. The
+//! intake also knows how far the group has delivered, and how far it has committed.
 //!
-//! In come deliveries and losses of the primary component; they go out in order. Payloads are kept within a bound.
+//! In: deliveries, and losses of the primary component. Out: the same, in order. Payloads are kept within a bound.
 
 use std::collections::VecDeque;
 
@@ -13,67 +13,68 @@ use crate::payload::{Memory, Missing, Payload};
 #[derive(Debug, PartialEq)]
 pub(crate) enum Entry {
     Delivered(Delivery),
-    /// The primary component was lost behind all that stands before: these members are left.
+    /// The primary component was lost behind all entries before; these members are reachable.
     NonPrimary(Vec<Member>),
 }
 
-/// The commit position is not known: any number of entries may be on their way.
+/// The commit point is unknown: any number of entries may be on their way.
 const UNKNOWN: Position = Position::MAX;
 
 struct Waiting {
     position: Position,
-    /// None: to be read back.
+    /// None: it must be read back.
     entry: Option<Entry>,
     payload: Payload,
 }
 
-/// In order of position. Payloads are in memory from the front on, up to a place; from there on those of
-/// write-sets are in the log only.
+/// Entries in order of position. From the front on, payloads are in memory up to some entry; behind it, payloads of
+/// write-sets are only in the log.
 #[derive(Default)]
 pub(crate) struct Intake {
     entries: VecDeque<Waiting>,
-    /// How many are in the log only.
+    /// Number of entries whose payloads are only in the log.
     in_log: usize,
-    /// The group has delivered here, or passed over, everything up to here; a peer's control state may be ahead of it.
+    /// The group has delivered or passed over everything up to here; a peer's control state may be ahead.
     delivered_to: Position,
-    /// The group knows that everything up to here is committed, here or not.
+    /// The group knows that everything up to here is committed, on this node or not.
     committed_to: Position,
 }
 
 impl Intake {
-    /// A new connection begins.
+    /// Starts over for a new connection.
     pub(crate) fn start_over(&mut self) {
         *self = Intake::default();
     }
 
-    /// The group's log begins anew above this position.
+    /// Begins above this position, because the group's log begins anew.
     pub(crate) fn begin_above(&mut self, position: Position) {
         self.clear();
         self.delivered_to = position;
     }
 
-    /// The group has delivered everything up to here.
+    /// Returns the position up to which the group has delivered.
     pub(crate) fn delivered_to(&self) -> Position {
         self.delivered_to
     }
 
-    /// Everything up to here is delivered, or delivers nothing.
+    /// Notes that everything up to here is delivered, or delivers nothing.
     pub(crate) fn note_delivered(&mut self, position: Position) {
         self.delivered_to = position;
     }
 
-    /// Everything up to here is committed; None: the group does not know. True if it knows again.
+    /// Notes the commit point; None: the group does not know it. Returns true if it is known again.
     pub(crate) fn note_commit(&mut self, position: Option<Position>) -> bool {
         let before = std::mem::replace(&mut self.committed_to, position.unwrap_or(UNKNOWN));
         before == UNKNOWN && position.is_some()
     }
 
-    /// So many entries are on their way here: this node's log lacks them, or they are still read from it.
+    /// Returns the number of entries that are on their way: this node's log lacks them, or they are still being read
+    /// from it.
     pub(crate) fn to_come(&self) -> u64 {
         self.committed_to.saturating_sub(self.delivered_to)
     }
 
-    /// An entry that waits for its turn.
+    /// Adds an entry that waits for its turn.
     pub(crate) fn push(&mut self, position: Position, delivery: Delivery, memory: &Memory) {
         let payload = match &delivery {
             Delivery::Submission { payload, .. } => Payload::here(memory, payload.len()),
@@ -86,7 +87,7 @@ impl Intake {
         });
     }
 
-    /// The primary component was lost behind all that was delivered. Of two losses with nothing between them the later
+    /// Adds a loss of the primary component, behind all deliveries. Of two losses with nothing between them the later
     /// one counts.
     pub(crate) fn push_non_primary(&mut self, component: Vec<Member>) {
         let position = self.delivered_to;
@@ -101,7 +102,7 @@ impl Intake {
         }
     }
 
-    /// Takes out the last component without a majority that waits.
+    /// Takes out the last loss of the primary component that waits, with its component.
     pub(crate) fn take_non_primary(&mut self) -> Option<Vec<Member>> {
         let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
         let at = self.entries.iter().rposition(is_one)?;
@@ -111,13 +112,13 @@ impl Intake {
         }
     }
 
-    /// True if the primary component was lost behind the entries that wait.
+    /// Returns true if the primary component was lost behind the entries that wait.
     pub(crate) fn ends_primary(&self) -> bool {
         let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
         self.entries.iter().any(is_one)
     }
 
-    /// Drops the payload of the last entry, if there is no room for it or for one before it.
+    /// Drops the payload of the last entry, if it has no room, or if an earlier payload was dropped.
     pub(crate) fn shed(&mut self, is_full: bool) {
         let Some(last) = (self.entries.back_mut()).filter(|_| is_full || self.in_log > 0) else {
             return;
@@ -133,17 +134,17 @@ impl Intake {
         self.in_log += 1;
     }
 
-    /// The next one; None if there is none, or it has to be read back.
+    /// Returns the next input; None if there is none, or it must be read back.
     pub(crate) fn front(&self) -> Option<&Entry> {
         self.entries.front()?.entry.as_ref()
     }
 
-    /// True if the next one has to be read back.
+    /// Returns true if the next entry must be read back.
     pub(crate) fn next_is_missing(&self) -> bool {
         (self.entries.front()).is_some_and(|next| next.payload.is_in_log())
     }
 
-    /// The entry to be read back, if it is the next.
+    /// Returns the next entry, if it must be read back.
     pub(crate) fn missing(&self) -> Option<Missing> {
         let next = self.entries.front()?;
         let Payload::InLog { position, bytes } = next.payload else {
@@ -158,8 +159,8 @@ impl Intake {
         })
     }
 
-    /// Takes in what was read back from the first missing one on; gives how many: 0 if
-    /// that one is not there.
+    /// Takes in entries that were read back, from the first missing one on. Returns their number: 0 if that one is not
+    /// among them.
     pub(crate) fn restore(&mut self, found: Vec<(Position, Delivery)>, memory: &Memory) -> usize {
         let mut found = found.into_iter().peekable();
         let mut restored = 0;
@@ -188,7 +189,7 @@ impl Intake {
         next.entry.map(|entry| (next.position, entry))
     }
 
-    /// Forgets what is not above `position`.
+    /// Forgets the entries up to `position`.
     pub(crate) fn drop_up_to(&mut self, position: Position) {
         let keeps = |entry: &Waiting| entry.position > position;
         self.entries.retain(keeps);
@@ -196,7 +197,7 @@ impl Intake {
         self.in_log = self.entries.iter().filter(is_in_log).count();
     }
 
-    /// Forgets all that waits.
+    /// Forgets all entries that wait.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.in_log = 0;
@@ -210,7 +211,7 @@ impl Intake {
         self.entries.is_empty()
     }
 
-    /// The configurations in it, in order.
+    /// Returns the configurations that wait, in order.
     pub(crate) fn configurations(
         &self,
     ) -> impl DoubleEndedIterator<Item = (Position, &Configuration)> {

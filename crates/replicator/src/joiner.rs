@@ -1,4 +1,4 @@
-//! The joiner's state transfer from its beginning to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
+//! A joiner's state transfer from its begin to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
 
 use trireme_group::{Checkpoint, Incarnation};
 
@@ -8,8 +8,8 @@ use crate::replicator::Replicator;
 use crate::state_transfer::Ist;
 
 impl Replicator {
-    /// The group's log begins anew: what was delivered is still applied here, but what comes next
-    /// is not known without a peer's control state.
+    /// Handles that the group's log begins anew. Deliveries so far are still applied here, but the next entries are
+    /// unknown without a peer's control state.
     pub(crate) fn reset(&mut self, checkpoint: &Checkpoint) {
         if self.transfer.is_over() || self.lifecycle.is_founding() && !self.lifecycle.is_connected()
         {
@@ -34,7 +34,7 @@ impl Replicator {
         self.announcements.forget_joined();
         self.announcements.forget_synced();
         self.context.set_control(None);
-        // The entries behind it are not known any more, but the server has to hear of the loss.
+        // The entries behind the loss are no longer known, but the server has to hear of it.
         if let Some(component) = self.intake.take_non_primary() {
             self.show_non_primary(component);
         }
@@ -44,8 +44,8 @@ impl Replicator {
         self.transfer.log_begins_anew();
     }
 
-    /// In step with the group from here on: decides how the database follows.
-    /// `sender` of the control state is asked first for missing entries.
+    /// Decides how the database follows, when the node is in step with the group. The `sender` of the control state is
+    /// asked first for missing entries.
     pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
         if self.context.is_arbitrator() {
             return self.begin_arbitration(sender.is_some());
@@ -82,7 +82,7 @@ impl Replicator {
                 self.executor.begin_at(history, local.seqno);
             }
             let now_ms = self.context.now_ms();
-            // Entries that were read back from the own log are on this branch.
+            // Entries that were read back from the local log are on this branch.
             let own_log = fitness.fork.is_none() || sender.is_none();
             let begun = is_resumed && self.lifecycle.is_server_running();
             let entries = (local.seqno + 1, upto);
@@ -101,8 +101,8 @@ impl Replicator {
         }
     }
 
-    /// In step with the group from here on. There is no database that would have to follow.
-    /// `anew`: the log has nothing of what came before.
+    /// Begins without a database, when the node is in step with the group. `anew`: the log has nothing of the entries
+    /// before.
     fn begin_arbitration(&mut self, anew: bool) {
         let Some(control) = self.context.control() else {
             return;
@@ -122,7 +122,7 @@ impl Replicator {
         self.out.push(Action::Host(HostAction::Admitted));
     }
 
-    /// Moves on whatever transfer is under way.
+    /// Advances the running transfer.
     pub(crate) fn pursue_state(&mut self, history: &dyn History) {
         self.tell_progress();
         self.pursue_snapshot();
@@ -132,7 +132,7 @@ impl Replicator {
         self.pursue_membership(history);
     }
 
-    /// The database has caught up with the order: what was delivered meanwhile follows.
+    /// Ends the transfer when the database has caught up with the order: deliveries since then follow.
     pub(crate) fn finish_transfer(&mut self) {
         let later = self.transfer.finish(self.executor.top());
         self.review_presumed();
@@ -143,7 +143,7 @@ impl Replicator {
         self.tell_synced();
     }
 
-    /// Tells how far the database has come.
+    /// Reports the catch-up progress.
     fn tell_progress(&mut self) {
         let Some(end) = self.context.seqno() else {
             return;

@@ -1,18 +1,18 @@
-//! How long what is ordered waits here to be committed.
+//! The time that ordered entries wait here until they are committed.
 //!
-//! In come the seqnos as they are ordered, with the time; the age of the oldest that is not committed goes out. It is too high by
-//! less than 10 ms, or 1 % where marks are few. Memory is bounded.
+//! In: the seqnos when they are ordered, with the time. Out: the age of the oldest one that is not committed. The age
+//! is too high by less than 10 ms, or by 1 % if there are few marks. Memory is bounded.
 
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
 
-/// One mark stands for all that is ordered within this time, at first.
+/// Time that one mark covers, at first.
 const STEP_MS: u64 = 10;
-/// So many marks are kept: of more, every second one goes, and each stands for twice the time from then on.
+/// Maximum of marks: beyond it, every second one is dropped, and each covers twice the time from then on.
 const MARKS_MAX: usize = 1_024;
 
-/// The first seqno that was ordered within a step, and when.
+/// The first seqno that was ordered within a step, with the time.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     seqno: Seqno,
@@ -36,12 +36,12 @@ impl Default for Lag {
 }
 
 impl Lag {
-    /// A new connection begins.
+    /// Starts over for a new connection.
     pub(crate) fn start_over(&mut self) {
         *self = Lag::default();
     }
 
-    /// `seqno` was ordered. Everything up to `low` is committed.
+    /// Notes that `seqno` was ordered. Everything up to `low` is committed.
     pub(crate) fn ordered(&mut self, seqno: Seqno, now_ms: u64, low: Seqno) {
         let last = self.marks.back();
         if last.is_some_and(|last| seqno <= last.seqno) {
@@ -69,7 +69,8 @@ impl Lag {
         });
     }
 
-    /// Age of the oldest seqno that is ordered and not committed; 0: there is none, or none that this connection saw.
+    /// Returns the age of the oldest seqno that is ordered and not committed; 0: there is none, or this connection has
+    /// not seen it.
     pub(crate) fn age_ms(&self, now_ms: u64, low: Seqno, top: Seqno) -> u64 {
         let next = low + 1;
         let of_next = self.marks.iter().rev().find(|mark| mark.seqno <= next);

@@ -1,4 +1,4 @@
-//! The end of a connection: the server disconnects, the group lets go, or the node must not go on.
+//! The end of a connection: the server disconnects, the group lets the node go, or the node must not go on.
 
 use crate::action::{Action, GroupAction, HostAction, Level};
 use crate::gtid::Gtid;
@@ -7,7 +7,7 @@ use crate::state_transfer::Place;
 use crate::work::Task;
 
 impl Replicator {
-    /// disconnect()
+    /// Carries out disconnect().
     pub(crate) fn disconnect(&mut self) {
         let leaves_now = self.transfer.place() != Place::Closed && self.lifecycle.disconnect();
         if self.transfer.is_over() {
@@ -19,7 +19,7 @@ impl Replicator {
         if leaves_now {
             self.out.push(Action::Group(GroupAction::Leave));
         }
-        // Its server is on its way out: it could neither send nor receive.
+        // The server disconnects: it could neither send nor receive a state.
         self.executor.server_disconnects();
         self.wake_clients(false);
     }
@@ -28,18 +28,18 @@ impl Replicator {
         self.executor.queue().is_idle()
     }
 
-    /// The group has let go: what was certified is still applied, then the last views.
+    /// Handles that the group has let the node go: certified entries are still applied, then come the last views.
     pub(crate) fn left(&mut self) {
         if self.transfer.is_over() {
             return;
         }
         if self.transfer.is_with_scripts() && !self.lifecycle.is_leaving() {
-            // The server waits for nothing else, and has no database yet to go on with.
+            // The server waits only for this transfer, and has no database yet to go on with.
             return self.fatal("the node has to leave while its server waits for a state transfer");
         }
         self.lifecycle.leave();
         self.lifecycle.lose_primary();
-        // Until now the cluster could still decide.
+        // Until now the cluster could still decide the votes.
         self.abandon_disputes();
         self.wake_clients(true);
         self.intake.clear();
@@ -57,7 +57,7 @@ impl Replicator {
         self.transfer.end();
     }
 
-    /// The final view was delivered.
+    /// Handles that the final view was delivered.
     pub(crate) fn closed(&mut self) {
         let gtid = self.last_committed();
         if !self.lifecycle.has_diverged()
@@ -74,12 +74,12 @@ impl Replicator {
         self.out.push(Action::Host(HostAction::Closed));
     }
 
-    /// This node's data differ from the others': it applies nothing more and leaves.
+    /// Leaves because this node's data differ from the others': it applies nothing more.
     pub(crate) fn become_inconsistent(&mut self, why: &str) {
         self.leave_inconsistent(&format!("Inconsistency detected: {why}"));
     }
 
-    /// The same, with a text of its own in the log.
+    /// As [`Self::become_inconsistent`], with its own text in the log.
     pub(crate) fn leave_inconsistent(&mut self, text: &str) {
         if self.lifecycle.has_diverged() {
             return;

@@ -1,14 +1,15 @@
 //! A Trireme node as a pure state machine: joiner, donor, joined, synced; replicate, certify,
 //! apply and commit in order; state transfer, flow control.
 //!
-//! Events go in ([`Event`]), actions come out ([`Action`]); what the server's recv() threads are
-//! to do waits in a queue ([`Replicator::take_work`]). Nothing here blocks, reads a clock or does
-//! I/O: the provider keeps the node under a mutex and does all the waiting.
+//! Events go in ([`Event`]), actions come out ([`Action`]); work for the server's recv() threads waits in a queue
+//! ([`Replicator::take_work`]). Nothing here blocks, reads a clock or does I/O: the provider keeps the node under a
+//! mutex and does all the waiting.
 //!
-//! Events come in, and what they make possible is done, in `dispatch.rs`. The walk of a commit: a client's thread hands
-//! in a write-set (`client.rs`); it comes back in the order, gets a seqno and a verdict, and is answered or queued
-//! (`delivery.rs`); what every node must compute alike is in `control.rs`, what is applied and commits when in `executor.rs`.
-//! The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`, `showing.rs`, `leaving.rs`.
+//! `dispatch.rs` takes events in, and does everything that becomes possible. The way of a commit: a client's thread
+//! hands in a write-set (`client.rs`). It comes back in the order, gets a seqno and a verdict, and is answered or
+//! queued (`delivery.rs`). State that every node must compute alike is in `control.rs`; the order of applying and
+//! committing is in `executor.rs`. The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`,
+//! `showing.rs`, `leaving.rs`.
 
 #![forbid(unsafe_code)]
 

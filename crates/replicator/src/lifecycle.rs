@@ -1,14 +1,14 @@
-//! Where this node is between connect() and the last view: in the primary component or not, on its way out or not, and
-//! what its server knows of that.
+//! The phase of this node between connect() and the last view: in the primary component or not, leaving or not, and how
+//! much its server knows of that.
 
-/// How the node is on its way out. Several reasons may come together.
+/// The reasons for which the node leaves. Several may come together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Departure {
     /// The server disconnects, and waits for its last views.
     is_awaited: bool,
-    /// The view by which the node leaves was ordered: what follows is not for it.
+    /// The view by which the node leaves was ordered: the node ignores later entries.
     is_excluded: bool,
-    /// The database differs from the others': it does not count until a snapshot takes its place.
+    /// The database differs from the others': it does not count until an SST replaces it.
     has_diverged: bool,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// connect(). `is_founding`: it was told to found or continue a history; `is_server_running`: the storage engines
-    /// are up.
+    /// Begins a connection. `is_founding`: connect() said to found or continue a history. `is_server_running`: the
+    /// storage engines are up.
     pub(crate) fn connect(&mut self, is_founding: bool, is_server_running: bool) {
         *self = Lifecycle {
             is_founding,
@@ -50,12 +50,12 @@ impl Lifecycle {
         self.is_primary = false;
     }
 
-    /// The node is in the primary component and stays.
+    /// Returns true if the node is in the primary component and stays.
     pub(crate) fn takes_part(&self) -> bool {
         self.is_primary && !self.is_leaving()
     }
 
-    /// It founds or continues a history, and its first view is still to come.
+    /// Returns true if the node founds or continues a history, and its first view is still to come.
     pub(crate) fn is_founding(&self) -> bool {
         self.is_founding
     }
@@ -64,12 +64,12 @@ impl Lifecycle {
         self.is_founding = true;
     }
 
-    /// Others have the history: the node takes it from them.
+    /// Gives up founding, because others have the history: the node takes it from them.
     pub(crate) fn give_up_founding(&mut self) {
         self.is_founding = false;
     }
 
-    /// Of two members, the one that stays is safe to bootstrap, not the leaver.
+    /// Returns true if the node is safe to bootstrap. Of two members, the one that stays is, not the leaver.
     pub(crate) fn is_safe_to_bootstrap(&self) -> bool {
         self.is_safe_to_bootstrap
     }
@@ -80,17 +80,17 @@ impl Lifecycle {
 
     // --- the server
 
-    /// The server got its connected() callback.
+    /// Returns true if the server got its connected() callback.
     pub(crate) fn is_connected(&self) -> bool {
         self.is_connected
     }
 
-    /// True if the server is to get its connected() callback now.
+    /// Returns true if the server must get its connected() callback now.
     pub(crate) fn show_connected(&mut self) -> bool {
         !std::mem::replace(&mut self.is_connected, true)
     }
 
-    /// The server's storage engines are up, or will be when the queue gets to a primary view.
+    /// Returns true if the server's storage engines are up, or will be when the queue gets to a primary view.
     pub(crate) fn is_server_running(&self) -> bool {
         self.is_server_running
     }
@@ -99,7 +99,7 @@ impl Lifecycle {
         self.is_server_running = true;
     }
 
-    /// True for the thread that took the final view; all others hear that the connection has failed.
+    /// Returns true for the thread that took the final view; all other threads hear that the connection has failed.
     pub(crate) fn exit(&mut self) -> bool {
         !std::mem::replace(&mut self.has_exited, true)
     }
@@ -110,41 +110,41 @@ impl Lifecycle {
         self.departure.is_some()
     }
 
-    /// The server waits for its last views.
+    /// Returns true if the server waits for its last views.
     pub(crate) fn is_awaited(&self) -> bool {
         self.departure.is_some_and(|way| way.is_awaited)
     }
 
-    /// The view by which the node leaves was ordered.
+    /// Returns true if the view by which the node leaves was ordered.
     pub(crate) fn is_excluded(&self) -> bool {
         self.departure.is_some_and(|way| way.is_excluded)
     }
 
-    /// The database differs from the others'.
+    /// Returns true if the database differs from the others'.
     pub(crate) fn has_diverged(&self) -> bool {
         self.departure.is_some_and(|way| way.has_diverged)
     }
 
-    /// The node leaves; false if it did so already.
+    /// Makes the node leave. Returns false if it was leaving already.
     pub(crate) fn leave(&mut self) -> bool {
         let was_leaving = self.is_leaving();
         self.departure();
         !was_leaving
     }
 
-    /// disconnect() was called; false if the node was leaving already.
+    /// Handles disconnect(). Returns false if the node was leaving already.
     pub(crate) fn disconnect(&mut self) -> bool {
         let was_leaving = self.is_leaving();
         self.departure().is_awaited = true;
         !was_leaving
     }
 
-    /// The view by which the node leaves was ordered.
+    /// Notes that the view by which the node leaves was ordered.
     pub(crate) fn exclude(&mut self) {
         self.departure().is_excluded = true;
     }
 
-    /// The database differs from the others': the node leaves.
+    /// Makes the node leave, because its database differs from the others'.
     pub(crate) fn diverge(&mut self) {
         self.departure().has_diverged = true;
     }

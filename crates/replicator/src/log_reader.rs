@@ -1,6 +1,6 @@
-//! Reading back the payloads that were not kept in memory while they waited, and the bound of that memory.
+//! Reads back the payloads that were not kept in memory while they waited, and owns the bound of that memory.
 //!
-//! In come the node's log and what is missing; out go deliveries, or why there are none.
+//! In: the node's log, and the missing payloads. Out: deliveries, or the reason why there are none.
 
 use trireme_group::{Delivery, Position};
 use trireme_mutants::{Mutant, planted};
@@ -10,75 +10,75 @@ use crate::history::{History, Unread};
 use crate::options::Options;
 use crate::payload::{Memory, Missing};
 
-/// When it is tried again where the log cannot be read at the moment.
+/// Time until the next try if the log is unreadable for a moment.
 const RETRY_MS: u64 = 100;
 
 /// The result of an attempt to read back.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReadBack {
-    /// So many payloads are here.
+    /// So many payloads were restored.
     Restored(usize),
-    /// The log cannot be read at the moment.
+    /// The log is unreadable for a moment.
     Later,
-    /// It never can be: the text is for the operator. There is no other place to have it from in this process; the next
-    /// one takes it from its log, or from others.
+    /// The log can never be read; the text is for the operator. This process has no other source for the payload. The
+    /// next process takes it from its log, or from other members.
     Lost(String),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct LogReader {
-    /// Taken by the payloads in all queues.
+    /// The memory that the payloads in all queues take.
     memory: Memory,
     /// Payloads read back since the process began.
     count: u64,
-    /// The log could not be read: not to be tried before.
+    /// The time of the next try, after a read that failed.
     again_ms: Option<u64>,
 }
 
 impl LogReader {
-    /// The memory of the payloads that wait.
+    /// Returns the memory of the payloads that wait.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Payloads read back since the process began.
+    /// Returns the number of payloads read back since the process began.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// When the log is to be tried again; None: it can be read now.
+    /// Returns the time of the next try; None: the log can be read now.
     pub(crate) fn again_ms(&self) -> Option<u64> {
         self.again_ms
     }
 
-    /// The log cannot be read at the moment.
+    /// Notes that the log is unreadable for a moment.
     pub(crate) fn wait(&mut self, now_ms: u64) {
         self.again_ms = Some(now_ms + RETRY_MS);
     }
 
-    /// The log may be tried again when the time has come.
+    /// Permits the next try when its time has come.
     pub(crate) fn watch(&mut self, now_ms: u64) {
         self.again_ms = self.again_ms.filter(|at| *at > now_ms);
     }
 
-    /// One more payload may be kept, whatever its size: one that is read back later holds up everything for as long as
-    /// that takes.
+    /// Returns true if one more payload may be kept, whatever its size: a payload that is read back later blocks
+    /// everything meanwhile.
     pub(crate) fn has_room(&self, options: &Options) -> bool {
         self.memory.taken_bytes() < options.queue_bytes || planted(Mutant::QueueKeepsAll)
     }
 
-    /// The payload that came last is not to be kept.
+    /// Returns true if the last payload must not be kept.
     pub(crate) fn is_full(&self, options: &Options) -> bool {
         let is_full = self.memory.taken_bytes() > options.queue_bytes;
         is_full && !planted(Mutant::QueueKeepsAll)
     }
 
-    /// Bytes that more payloads may take.
+    /// Returns the number of bytes that more payloads may take.
     pub(crate) fn room(&self, options: &Options) -> usize {
         (options.queue_bytes).saturating_sub(self.memory.taken_bytes())
     }
 
-    /// Reads entries back from the first missing one on.
+    /// Reads entries back, from the first missing one on.
     pub(crate) fn read(
         &self,
         missing: Missing,
@@ -92,7 +92,8 @@ impl LogReader {
         history.read_back(first, last, max_bytes)
     }
 
-    /// `result`: so many payloads were restored from the one at `position` on.
+    /// Takes in the result of a read. `result`: the number of payloads that were restored from the one at `position`
+    /// on.
     pub(crate) fn read_back(
         &mut self,
         context: &Context,
@@ -118,13 +119,13 @@ impl LogReader {
     }
 }
 
-/// So much is read back at once.
+/// Returns the number of bytes that are read back at once.
 pub(crate) fn piece_bytes(options: &Options) -> usize {
     let most_bytes = options.thresholds.read_back_bytes;
     most_bytes.min(options.queue_bytes / 4)
 }
 
-/// True if enough was read back in one go.
+/// Returns true if enough was read back in one go.
 pub(crate) fn is_a_slice(options: &Options, bytes: usize) -> bool {
     let slice_bytes = options.thresholds.slice_bytes;
     bytes >= slice_bytes.min(options.queue_bytes).max(1)

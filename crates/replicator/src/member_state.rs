@@ -6,11 +6,11 @@ use trireme_group::Incarnation;
 /// A member's place in the replicated state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum NodeState {
-    /// In the view, without its state: its write-sets are void.
+    /// In the view, without its state: its write-sets have no effect.
     Joiner,
     /// Sends its state, or is desynced.
     Donor,
-    /// Has its state, lags behind.
+    /// Has its state, and lags behind.
     Joined,
     /// Has caught up.
     Synced,
@@ -20,22 +20,21 @@ pub(crate) enum NodeState {
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) struct MemberState {
     pub state: NodeState,
-    /// How often it was desynced and not resynced.
+    /// Number of desyncs that were not taken back.
     pub desyncs: u32,
-    /// The joiner that it sends its state to.
+    /// The joiner to which it sends its state.
     pub donates_to: Option<Incarnation>,
-    /// Everything it submits from now on has seen this.
+    /// Its applied watermark: everything that it submits from now on has seen this seqno.
     pub cut: Seqno,
-    /// Its cut holds back the group's: Synced and Donor do, Joined only if it did before
-    /// (server-contract-traps.md#who-holds-the-watermark).
+    /// True if its watermark holds back the group's. It does in the states Synced and Donor, and in Joined only if it
+    /// did before (server-contract-traps.md#who-holds-the-watermark).
     pub counts: bool,
-    /// Desynced by the group, for writers had to wait for it: left out of flow control until it has
-    /// caught up.
+    /// Desynced by the group, because writers had to wait for it: left out of flow control until it has caught up.
     pub left_out: bool,
-    /// Where its database stands, which may hold a total-order action above that (rule 13), or -1: it has
-    /// none of use; None: it has not said so.
+    /// The position of its in-doubt database, which may hold a total-order action above it (rule 13); -1: it has no
+    /// usable database; None: not reported.
     pub doubt: Option<Seqno>,
-    /// All were in doubt, and the cluster goes on with this one's database.
+    /// True if all databases were in doubt, and the cluster goes on with this member's.
     pub trusted: bool,
 }
 
@@ -53,12 +52,12 @@ impl MemberState {
         }
     }
 
-    /// True if something keeps it desynced.
+    /// Returns true if anything keeps it desynced.
     pub fn is_desynced(&self) -> bool {
         self.desyncs > 0 || self.donates_to.is_some() || self.left_out
     }
 
-    /// True if the group has left it out, and it is neither desynced by hand nor a donor.
+    /// Returns true if the group has left it out, and it is neither desynced by hand nor a donor.
     pub fn is_only_left_out(&self) -> bool {
         self.left_out && self.desyncs == 0 && self.donates_to.is_none()
     }
@@ -67,7 +66,7 @@ impl MemberState {
         self.state = state;
         match state {
             NodeState::Synced | NodeState::Donor => self.counts = true,
-            // Not reached: a seat begins so and never becomes so.
+            // Not reached: a member begins as a joiner, and never becomes one again.
             NodeState::Joiner => self.counts = false,
             NodeState::Joined => {}
         }

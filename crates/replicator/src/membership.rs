@@ -13,7 +13,7 @@ use crate::state_transfer::Place;
 use crate::submissions::Sent;
 
 impl Replicator {
-    /// Tells the group who may vote, when that has changed (rule 3).
+    /// Tells the group the members with a vote, when they have changed (rule 3).
     pub(crate) fn tell_joined(&mut self) {
         let Some(control) = self.context.control() else {
             return;
@@ -27,7 +27,7 @@ impl Replicator {
         }
     }
 
-    /// Says what the order must know of this node: Joined, Synced, its desyncs.
+    /// Reports this node's changes to the order: Joined, Synced, its desyncs.
     pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
         let may_say = self.submissions.may_say(self.context.now_ms());
         if !self.lifecycle.takes_part() || self.transfer.place() != Place::Active || !may_say {
@@ -55,7 +55,7 @@ impl Replicator {
         }
     }
 
-    /// Reports how far this node has applied, when that is due.
+    /// Reports this node's applied watermark, when that is due.
     pub(crate) fn report_applied(&mut self) {
         let (may_write, low) = (self.may_write(), self.executor.low());
         let least_seen = self.submissions.least_seen();
@@ -65,7 +65,7 @@ impl Replicator {
         }
     }
 
-    /// Tells the log what this node still needs, and what the others may lack.
+    /// Tells the log the entries that this node still needs, and those that the others may lack.
     pub(crate) fn pin_log(&mut self) {
         if self.transfer.place() != Place::Active {
             return; // the database may follow from the own log
@@ -84,7 +84,7 @@ impl Replicator {
         self.out.extend(submit);
     }
 
-    /// Sees to flow control, and sends what waited for it.
+    /// Updates flow control, and sends the write-sets that waited for it.
     pub(crate) fn watch_flow(&mut self) {
         let queue = self.queue();
         for output in (self.flow_control).watch(&self.context, &self.lifecycle, queue) {
@@ -98,12 +98,12 @@ impl Replicator {
         }
     }
 
-    /// Length of the apply queue.
+    /// Returns the length of the apply queue.
     pub(crate) fn queue(&self) -> usize {
         self.executor.waiting_applies() + self.intake.len()
     }
 
-    /// The order has decided on a proposal to leave out a member.
+    /// Handles the order's decision on a proposal to leave out a member.
     pub(crate) fn left_out(&mut self, id: SubmissionId, member: Option<Incarnation>) {
         let Some(member) = member else { return };
         let why = match id.incarnation == member {
@@ -131,7 +131,7 @@ impl Replicator {
         self.log(Level::Info, text);
     }
 
-    /// A member that was left out takes part in flow control again.
+    /// Handles that a member that was left out takes part in flow control again.
     pub(crate) fn back_in_step(&mut self, from: Incarnation) {
         if from == self.context.me() {
             self.flow_control.is_back(self.context.now_ms());
@@ -144,20 +144,20 @@ impl Replicator {
         self.log(Level::Info, text);
     }
 
-    /// So little is left to be applied, here and on its way here, that the node may count as synced.
+    /// Returns true if so few entries are left to apply, here and on their way here, that the node may count as synced.
     pub(crate) fn has_caught_up(&self) -> bool {
         let left = (self.intake.to_come()).saturating_add(self.queue() as u64);
         flow_control::has_caught_up(&self.context, left)
     }
 
-    /// The group has left this node out, and it has caught up.
+    /// Returns true if the group has left this node out, and it has caught up.
     fn may_come_back(&self) -> bool {
         self.flow_control.may_come_back(&self.context) && self.has_caught_up()
     }
 
-    /// The group knows that everything up to here is committed: more than it has delivered here, if this node's log lacks some
-    /// of it, or if that is still read from the log. None: it does not know. True if it knows again, so that this is to be
-    /// looked at.
+    /// Notes the group's commit point; None: the group does not know it. It may be beyond the last delivery here, if
+    /// this node's log lacks entries, or if they are still being read from the log. Returns true if it is known again:
+    /// then the node must check its state.
     pub fn note_commit(&mut self, position: Option<Position>) -> bool {
         self.intake.note_commit(position)
     }

@@ -24,7 +24,7 @@ const KIND_CAUGHT_UP: u8 = 11;
 const KIND_DOUBT: u8 = 12;
 const KIND_SCRIPT_REQUEST: u8 = 13;
 
-/// Why bytes are no message.
+/// The reason why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("format version {0}, this node knows version {1}")]
@@ -51,37 +51,38 @@ pub(crate) enum MessageError {
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
     WriteSet(WriteSet),
-    /// A joiner asks for a snapshot, or for a script that passes its own position on.
+    /// A joiner requests an SST, or a script that passes the joiner's own position on.
     StateRequest {
         /// The server's request, for the donor's server.
         request: Bytes,
-        /// What the joiner has.
+        /// The position of the joiner's database.
         local: Gtid,
         /// `wsrep_sst_donor`.
         preference: String,
-        /// The joiner has all that it needs, or will by IST, but for what the donor's script says of `local`.
+        /// The joiner has all entries that it needs, or will get them by IST. It only lacks the report of the donor's
+        /// script on `local`.
         bypass: bool,
     },
     /// A joiner has its state.
     Joined,
     /// A member has caught up.
     Synced,
-    /// A donor is done; not 0: it failed.
+    /// A donor has finished; not 0: it failed.
     Donated {
         rcode: i32,
     },
     Desync,
     Resync,
-    /// Everything of this member's from now on has seen at least this.
+    /// The sender's applied watermark: everything that it submits from now on has seen at least this seqno.
     Cut(Seqno),
-    /// This member holds up the writers of the sender: it is to be left out of flow control.
+    /// This member holds up the sender's writers: leave it out of flow control.
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,
     /// A joiner's database is at this seqno, and may hold a total-order action above it (rule 13).
     Doubt(Seqno),
-    /// How applying a seqno ended here: 0, or a digest of the error, and its text for the logs. If it opens the vote:
-    /// how many successes decide it at once (0: the majority does).
+    /// The sender's ballot on the outcome of a seqno: 0, or a digest of the error, with its text for the logs. If the
+    /// message opens the vote: the number of successes that decide it at once (0: the majority decides).
     Vote {
         seqno: Seqno,
         ballot: u64,
@@ -91,7 +92,7 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The wire form of everything but a write-set.
+    /// Returns the wire form of every message but a write-set.
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![VERSION];
         match self {
@@ -148,13 +149,13 @@ impl Message {
         Bytes::from(out)
     }
 
-    /// True if this payload has nothing for the server of the node `is_own` to do, whoever it is for:
-    /// what it changes is only what is known of members. `may_donate`: a joiner's request may be for it.
+    /// Returns true if this payload gives the server of the node `is_own` no work, whoever it is for: it only changes
+    /// states of members. `may_donate`: a joiner's request may be for this node.
     pub(crate) fn needs_no_server(payload: &[u8], is_own: bool, may_donate: bool) -> bool {
         match payload {
             [VERSION, KIND_WRITE_SET, ..] => false,
             [VERSION, KIND_STATE_REQUEST, ..] => !may_donate,
-            // It is told that it is synced.
+            // The node is told that it is synced.
             [VERSION, KIND_SYNCED | KIND_CAUGHT_UP, ..] => !is_own,
             _ => true,
         }

@@ -1,4 +1,4 @@
-//! Carries out the outputs of the parts: each goes to the part, or out to the host, that it concerns.
+//! Carries out the outputs of the parts: hands each to its part, or to the host.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -18,7 +18,7 @@ use crate::votes::Ballot;
 use crate::voting::{Caller, Standpoint, VotingOutput};
 
 impl Replicator {
-    /// Tells the host of callbacks that have become ready for the server's threads.
+    /// Tells the host the callbacks that have become ready for the server's threads.
     pub(crate) fn announce(&mut self) {
         if self.is_held_still() {
             return self.executor.hold_still();
@@ -36,14 +36,14 @@ impl Replicator {
         }
     }
 
-    /// From here on the database may hold the total-order action (rule 13).
+    /// Notes that a total-order action begins: from here on the database may hold it (rule 13).
     pub(crate) fn action_begins(&mut self, gtid: Gtid) {
         self.out
             .push(Action::Note(Note::Action { gtid, ended: false }));
         self.out.push(Action::Host(HostAction::MarkUnsafe));
     }
 
-    /// From here on the database holds the action (rule 13).
+    /// Notes that the action has ended: the database holds it (rule 13).
     pub(crate) fn action_ended(&mut self, seqno: Seqno) {
         let gtid = self.gtid_of(seqno);
         self.out
@@ -60,7 +60,7 @@ impl Replicator {
         }
     }
 
-    /// Applying `seqno` ended with an error here: the caller waits for the vote.
+    /// Opens a dispute: applying `seqno` ended with an error here, and the caller waits for the vote.
     pub(crate) fn dispute(&mut self, seqno: Seqno, error: &Bytes, caller: Caller) {
         if self.was_done_already(seqno, error) {
             return self.let_go_on(seqno, caller, Code::Ok);
@@ -77,7 +77,7 @@ impl Replicator {
             return Standpoint::Voter;
         }
         let me = self.context.me();
-        // The origin of a write-set is not known below the floor: the control state does not tell the two apart.
+        // Below the floor the origin of a write-set is unknown: the control state does not distinguish the two cases.
         let is_first = self.context.control().is_some_and(|control| {
             let mut others = control.members.iter().filter(|(id, _)| **id != me);
             self.executor.queue().is_action(seqno) && !others.any(|(_, member)| member.counts)
@@ -120,7 +120,7 @@ impl Replicator {
         self.become_inconsistent(&format!("Inconsistent by consensus on {gtid}: {text}"));
     }
 
-    /// A call that reported an error leaves commit order.
+    /// Lets a call that reported an error leave commit order.
     fn let_go_on(&mut self, seqno: Seqno, caller: Caller, code: Code) {
         let (ticket, code) = match caller {
             Caller::Commit(ticket) => {
@@ -129,14 +129,15 @@ impl Replicator {
             }
             Caller::Isolation(ticket, conn) => {
                 self.end_isolation(conn);
-                // The action is over, however the vote went. Of another code the server warns that it is not.
+                // The action is over, whatever the vote's result. With another code the server would warn that it is
+                // not.
                 (ticket, Code::Ok)
             }
         };
         self.answer(ticket, Answer::unordered(code));
     }
 
-    /// Casts the ballots that this node has to cast.
+    /// Submits the ballots that this node has to cast.
     pub(crate) fn pursue_votes(&mut self) {
         if self.context.abstains() || !self.may_write() {
             return;
@@ -148,7 +149,7 @@ impl Replicator {
         }
     }
 
-    /// A member voted.
+    /// Handles a member's ballot.
     pub(crate) fn vote_cast(&mut self, id: SubmissionId, seqno: Seqno, ballot: Ballot, text: &str) {
         if ballot != 0 {
             let member = self.context.name_of(id.incarnation);
@@ -160,13 +161,13 @@ impl Replicator {
         }
     }
 
-    /// The cluster has decided how `seqno` ended.
+    /// Handles the cluster's decision on the outcome of `seqno`.
     pub(crate) fn vote_decided(&mut self, seqno: Seqno, winner: Ballot) {
         let gtid = self.gtid_of(seqno);
         let text = format!("Votes over {gtid}: winner {winner:016x}");
         self.log(Level::Info, text);
         if winner != 0 {
-            // A member that gets it from the log gets a dummy.
+            // A member that gets the entry from the log gets a dummy.
             if let Some(position) = self.retention.position_of(seqno) {
                 self.out.push(Action::Log(LogAction::RecordOutcome {
                     position,
@@ -185,8 +186,8 @@ impl Replicator {
         }
     }
 
-    /// This node has applied `seqno` without an error; did the cluster? That a database in doubt came with an action
-    /// says nothing of a success: it is replaced, or all others are replaced with it.
+    /// Compares this node's success on `seqno` with the cluster's decision. If an in-doubt database came with the
+    /// action, its success is not known: the database is replaced, or all others are replaced with it.
     pub(crate) fn check_success(&mut self, seqno: Seqno) {
         let follows = match self.transfer.place() {
             Place::Active => !self.context.is_arbitrator(),
@@ -198,28 +199,30 @@ impl Replicator {
         let is_mine = follows && !is_unknown;
         if is_mine && self.voting.contradicts_success(&self.context, seqno) {
             let gtid = self.gtid_of(seqno);
-            // The words that galera_vote_majority_dml and galera_toi_vote look for.
+            // galera_vote_majority_dml and galera_toi_vote look for these words.
             self.leave_inconsistent(&format!(
                 "Vote 0 (success) on {gtid} is inconsistent with group. Leaving cluster. It was applied here, and elsewhere it failed"
             ));
         }
     }
 
-    /// In step with the group again, which may have decided meanwhile, or forgotten the vote.
+    /// Ends disputes after the node is in step with the group again: the group may have decided meanwhile, or forgotten
+    /// the vote.
     pub(crate) fn review_disputes(&mut self) {
         while let Some(outputs) = self.voting.next_over(&self.context) {
             self.carry_out_voting(outputs);
         }
     }
 
-    /// The database has caught up: what the control state from a peer knew already is heeded.
+    /// Checks presumed outcomes when the database has caught up, against decisions that a peer's control state
+    /// contained.
     pub(crate) fn review_presumed(&mut self) {
         while let Some(outputs) = self.voting.next_presumed_decided(&self.context) {
             self.carry_out_voting(outputs);
         }
     }
 
-    /// Nobody will decide any more on errors of this node.
+    /// Abandons the disputes of this node: no decision will come.
     pub(crate) fn abandon_disputes(&mut self) {
         while let Some(outputs) = self.voting.abandon_next() {
             self.carry_out_voting(outputs);
@@ -228,7 +231,7 @@ impl Replicator {
 
     // --- own write-sets that wait
 
-    /// A majority has this bulk payload: its write-set goes the way of the others.
+    /// Submits the write-set of a bulk payload that a majority holds, as any other write-set.
     pub(crate) fn is_spread(&mut self, parcel: u64) {
         let Some(held) = self.unsent.is_spread(parcel) else {
             return;
@@ -242,7 +245,7 @@ impl Replicator {
         }
     }
 
-    /// Sends what waited here, as far as nobody requests to wait any more.
+    /// Sends the write-sets that waited here, as far as no peer requests more waiting.
     pub(crate) fn send_held(&mut self) {
         while self.unsent.is_any_held() && !self.flow_control.is_stopped() {
             if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit()) {
@@ -256,7 +259,7 @@ impl Replicator {
         }
     }
 
-    /// It is not submitted any more, and the group forgets its bulk payload.
+    /// Drops a held write-set: the group forgets its bulk payload.
     fn drop_held(&mut self, held: &Held) {
         if let Some(parcel) = held.draft.parcel() {
             self.out.push(Action::Group(GroupAction::Recall { parcel }));
@@ -265,7 +268,7 @@ impl Replicator {
     }
 
     fn let_go(&mut self, held: Held) {
-        // A held transaction that is forgotten is taken from the list as well (`abort`).
+        // When a held transaction is forgotten, it is taken from the list as well (`abort`).
         let is_sent = match held.sent {
             Sent::Trx(id) => self.executor.send(id),
             Sent::Toi(conn) => self.executor.send_action(conn),
@@ -277,12 +280,12 @@ impl Replicator {
         self.replicate(held.sent, held.draft);
     }
 
-    /// True if a write-set that comes now may go at once; others that wait go first.
+    /// Returns true if a write-set that comes now may go at once; others that wait go first.
     pub(crate) fn may_go(&mut self) -> bool {
         !self.unsent.is_any_held() && self.flow_control.admit()
     }
 
-    /// Nothing that waits here is submitted any more.
+    /// Gives up all write-sets that wait here.
     pub(crate) fn give_up_unsent(&mut self) {
         for dropped in self.unsent.give_up() {
             match dropped {

@@ -1,4 +1,4 @@
-//! pause() and resume(): calls that hold the node still, and those that wait until it stands still.
+//! pause() and resume(): the calls that hold the node still, and those that wait until it stands still.
 
 use std::collections::BTreeSet;
 
@@ -6,57 +6,57 @@ use crate::event::Ticket;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
-    /// Pauses that were not taken back, those that wait included.
+    /// Pauses that were not taken back, including those that wait.
     count: u32,
-    /// Callers that wait until all that was certified is released.
+    /// Callers that wait until everything certified is released.
     waiting: BTreeSet<Ticket>,
 }
 
 impl Pauses {
-    /// A new connection begins: what held the last one still is over.
+    /// Starts over for a new connection: the pauses of the last one are over.
     pub(crate) fn start_over(&mut self) {
         self.count = 0;
     }
 
-    /// A pause is asked for.
+    /// Begins a pause.
     pub(crate) fn begin(&mut self, ticket: Ticket) {
         self.count += 1;
         self.waiting.insert(ticket);
     }
 
-    /// The caller does not wait any more.
+    /// Notes that the caller no longer waits.
     pub(crate) fn cancel(&mut self, ticket: Ticket) {
         if self.waiting.remove(&ticket) {
             self.end();
         }
     }
 
-    /// A pause is taken back.
+    /// Ends a pause.
     pub(crate) fn end(&mut self) {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// The node is paused, or is to be.
+    /// Returns true if the node is paused, or a caller wants that.
     pub(crate) fn is_any(&self) -> bool {
         self.count > 0
     }
 
-    /// Some caller waits.
+    /// Returns true if a caller waits.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// A pause was granted: the server is to be held still.
+    /// Returns true if a pause was granted: the server must be held still.
     pub(crate) fn is_granted(&self) -> bool {
         self.count as usize > self.waiting.len()
     }
 
-    /// All callers that wait: the node stands still.
+    /// Takes all callers that wait, because the node stands still.
     pub(crate) fn grant(&mut self) -> BTreeSet<Ticket> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// All callers that wait: the node will not stand still for them.
+    /// Takes all callers that wait, because the node will not stand still for them.
     pub(crate) fn give_up(&mut self) -> BTreeSet<Ticket> {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.iter().for_each(|_| self.end());

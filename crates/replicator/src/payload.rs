@@ -1,14 +1,14 @@
 //! Payloads that wait for their turn, the memory that they take, and its bound.
 //!
-//! A delivered entry is in the node's log. Once the payloads that wait take `Options::queue_bytes`, a
-//! further one is not kept: it is read back when its turn comes near.
+//! A delivered entry is in the node's log. When the payloads that wait take `Options::queue_bytes`, a further one is
+//! not kept: it is read back when its turn comes near.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trireme_group::Position;
 
-/// How much of it is taken. A clone is the same memory.
+/// Counts the memory that is taken. A clone counts the same memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     taken_bytes: Arc<AtomicUsize>,
@@ -19,7 +19,7 @@ impl Memory {
         self.taken_bytes.load(Ordering::Relaxed)
     }
 
-    /// So many bytes are held until what this gives is dropped.
+    /// Takes so many bytes, until the returned share is dropped.
     pub(crate) fn take(&self, bytes: usize) -> Share {
         self.taken_bytes.fetch_add(bytes, Ordering::Relaxed);
         Share {
@@ -43,14 +43,14 @@ impl Drop for Share {
     }
 }
 
-/// Where the payload of something that waits is.
+/// The place of the payload of something that waits.
 #[derive(Debug)]
 pub(crate) enum Payload {
-    /// There is none to speak of.
+    /// There is no payload, or none worth counting.
     None,
     /// In memory.
     Here {
-        /// Held, not looked at.
+        /// Held only for its drop.
         _share: Share,
     },
     /// Only in the node's own log, as a part of the entry at `position`.
@@ -72,11 +72,11 @@ impl Payload {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
     pub first: Position,
-    /// Nothing above is missing.
+    /// No payload above this position is missing.
     pub last: Position,
-    /// Size of the first.
+    /// Size of the first payload.
     pub bytes: usize,
-    /// Nothing stands before it: it is read even if there is no room.
+    /// True if nothing stands before it: then it is read even if there is no room.
     pub is_next: bool,
 }
 

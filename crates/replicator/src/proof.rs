@@ -1,4 +1,4 @@
-//! The proof of log and database, where a cluster may have forgotten (rules 4, 5).
+//! The proof of log and database, for a cluster that may be amnesiac (rules 4, 5).
 
 use trireme_certification::Seqno;
 use trireme_group::{DatabaseProof, Proof};
@@ -9,11 +9,11 @@ use crate::replicator::Replicator;
 use crate::state_transfer::Place;
 
 impl Replicator {
-    /// The proof that log and database give now (rule 5).
+    /// Returns the proof that log and database give now (rule 5).
     pub fn proof(&self) -> Proof {
         let local = self.database.local();
         let Some(control) = self.context.control() else {
-            // Of a database beside an unknown log nobody can say what it has in common with the others'.
+            // With an unknown log, it is unclear what this database has in common with others.
             let database = match local.is_known() && !self.context.is_arbitrator() {
                 true => DatabaseProof::Unclear,
                 false => DatabaseProof::Nothing,
@@ -38,7 +38,7 @@ impl Replicator {
         Proof { known, database }
     }
 
-    /// The arguments of connect(), for another one: nothing was shown to the server since.
+    /// Returns the arguments of the last connect(), for another one: the server was shown nothing since.
     pub fn connect_again(&self) -> Connect {
         Connect {
             incarnation: self.context.me(),

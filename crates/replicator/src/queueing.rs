@@ -1,4 +1,4 @@
-//! Ordered write-sets become work for the server's threads, and are released when these have done it.
+//! Ordered write-sets become work for the server's threads, and are released when the work is done.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -15,8 +15,8 @@ use crate::state_transfer::Place;
 use crate::work::{Apply, Task, WorkId};
 
 impl Replicator {
-    /// Gives the server its next callback: at once, or when the state transfer is through. One with
-    /// a seqno takes its place in the order.
+    /// Gives the server its next callback: at once, or when the state transfer has ended. A callback with a seqno takes
+    /// its place in the order.
     pub(crate) fn push_task(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
         if let Some((task, seqno, payload)) = self.transfer.hold_back((task, seqno, payload)) {
             self.enqueue(task, seqno, payload);
@@ -29,8 +29,8 @@ impl Replicator {
         self.executor.enqueue(task, seqno, payload, is_applied);
     }
 
-    /// A write-set is to be applied that is in the log at this position: it waits with its payload, which
-    /// takes so many bytes, or without.
+    /// Queues a write-set that must be applied, and is in the log at this position. It waits with its payload, which
+    /// takes `bytes` bytes, or without.
     pub(crate) fn push_apply(&mut self, mut apply: Apply, position: Position, bytes: usize) {
         let none_before = match self.transfer.place() {
             Place::Closed | Place::Admission | Place::Final => return,
@@ -50,7 +50,7 @@ impl Replicator {
         self.push_task(Task::Apply(Box::new(apply)), Some(seqno), payload);
     }
 
-    /// Reads back what the appliers come to next, a piece ahead of them.
+    /// Reads back the payloads that the appliers need next, a piece ahead of them.
     pub(crate) fn fetch_works(&mut self, history: &dyn History) {
         let Some(missing) = self.executor.queue().missing() else {
             return;
@@ -65,8 +65,8 @@ impl Replicator {
         self.fetch_into_works(missing, piece.min(room), history, &memory);
     }
 
-    /// The log begins anew: what waits without its payload gets it, whatever room there is. It does not count: nothing
-    /// that comes later may have to wait for it.
+    /// Reads back all missing payloads, because the log begins anew, whatever room there is. They do not count as taken
+    /// memory: no later payload should have to wait for them.
     pub(crate) fn fetch_all(&mut self, history: &dyn History) {
         while let Some(missing) = self.executor.queue().missing() {
             let most_bytes = self.context.options().thresholds.read_back_bytes;
@@ -76,7 +76,7 @@ impl Replicator {
         }
         let must_wait = self.log_reader.again_ms().is_some();
         if let Some(missing) = self.executor.queue().missing().filter(|_| must_wait) {
-            // There is no later: the log is given up now.
+            // The log is given up now, so there is no later try.
             let lost = Err(Unread::Lost("the log could not be read in time".to_owned()));
             self.was_read_back(missing.first, lost);
         }
@@ -94,7 +94,7 @@ impl Replicator {
         self.was_read_back(missing.first, restored)
     }
 
-    /// Reads back what is to be processed next; gives how many bytes, None if that cannot be.
+    /// Reads back the next entries to be processed. Returns the number of bytes, or None if they cannot be read.
     pub(crate) fn fetch_intake(&mut self, history: &dyn History) -> Option<usize> {
         let must_wait = self.log_reader.again_ms().is_some();
         let missing = self.intake.missing().filter(|_| !must_wait)?;
@@ -119,7 +119,7 @@ impl Replicator {
         }
     }
 
-    /// The place of what was ordered.
+    /// Returns the GTID of an ordered seqno.
     pub(crate) fn ordered_gtid(&self, seqno: Seqno) -> Gtid {
         Gtid {
             uuid: self.context.history().unwrap_or(self.executor.history()),
@@ -127,7 +127,7 @@ impl Replicator {
         }
     }
 
-    /// A callback of a recv() thread has returned.
+    /// Handles the end of a callback of a recv() thread.
     pub(crate) fn work_done(&mut self, work: WorkId, ok: bool) {
         match self.executor.done(work) {
             Some(Running::Apply { seqno, isolation }) => {

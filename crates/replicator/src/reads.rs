@@ -1,5 +1,5 @@
-//! sync_wait(): reads that must see everything that was acknowledged before (rule 17). They outlast a connection: a read
-//! of what has left commit order is still answered.
+//! sync_wait(): reads that must see everything that was acknowledged before (rule 17). They outlast a connection: a
+//! read of a seqno that has left commit order is still answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,31 +12,32 @@ use crate::event::Ticket;
 /// The reads that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    /// Behind an own submission, by its number: the group is asked when that is ordered.
+    /// Reads that wait for an own submission, by its number: the group is asked when that is ordered.
     behind: Vec<(u64, Ticket)>,
-    /// The group was asked; the token is the ticket.
+    /// Reads for which the group was asked; the token is the ticket.
     asked: BTreeSet<Ticket>,
-    /// Until this position is processed here.
+    /// Reads that wait until this position is processed here.
     positions: BTreeMap<Ticket, Position>,
-    /// Until this seqno is released here. (seqno, ticket): the least first.
+    /// Reads that wait until this seqno is released here, as (seqno, ticket): the lowest first.
     seqnos: BTreeSet<(Seqno, Ticket)>,
 }
 
 impl Reads {
-    /// A new connection begins: its submissions count anew.
+    /// Starts over for a new connection: its submission numbers start again.
     pub(crate) fn start_over(&mut self) {
         self.behind.clear();
     }
 
-    /// The read waits for a point of the group: true if that is to be asked now. `behind`: number of an own submission
-    /// in flight that the read has to see. Nobody has waited for a rollback fragment, so it may not be ordered yet.
+    /// Registers a read that waits for a read point of the group. Returns true if the group must be asked now.
+    /// `behind`: number of an own submission in flight that the read has to see. No caller has waited for a rollback
+    /// fragment, so it may not be ordered yet.
     pub(crate) fn ask(&mut self, ticket: Ticket, behind: Option<u64>) -> bool {
         self.asked.insert(ticket);
         self.behind.extend(behind.map(|number| (number, ticket)));
         behind.is_none()
     }
 
-    /// The reads that the group is to be asked for now: the submissions that they waited for are ordered.
+    /// Takes the reads for which the group must be asked now: the submissions that they waited for are ordered.
     pub(crate) fn take_due(&mut self, is_in_flight: impl Fn(u64) -> bool) -> Vec<Ticket> {
         let waits = |(number, _): &(u64, Ticket)| is_in_flight(*number);
         let (behind, due) = std::mem::take(&mut self.behind)
@@ -47,7 +48,7 @@ impl Reads {
         due.into_iter().map(|(_, ticket)| ticket).collect()
     }
 
-    /// The group has answered; false if nobody waits any more.
+    /// Takes in the group's answer. Returns false if the read no longer waits.
     pub(crate) fn read_point(&mut self, ticket: Ticket, position: Position) -> bool {
         let waits = self.asked.remove(&ticket);
         if waits {
@@ -61,17 +62,17 @@ impl Reads {
         waits
     }
 
-    /// The group cannot answer; false if nobody waits any more.
+    /// Takes in that the group cannot answer. Returns false if the read no longer waits.
     pub(crate) fn read_failed(&mut self, ticket: Ticket) -> bool {
         self.asked.remove(&ticket)
     }
 
-    /// Waits until `seqno` is released.
+    /// Registers a read that waits until `seqno` is released.
     pub(crate) fn wait(&mut self, ticket: Ticket, seqno: Seqno) {
         self.seqnos.insert((seqno, ticket));
     }
 
-    /// `position` is processed: turns waits for positions into waits for seqnos.
+    /// Turns waits for positions into waits for seqnos, now that `position` is processed.
     pub(crate) fn processed(&mut self, position: Position, seqno_at: impl Fn(Position) -> Seqno) {
         let reached: Vec<(Ticket, Position)> = self
             .positions
@@ -85,7 +86,7 @@ impl Reads {
         }
     }
 
-    /// A read whose wait is over. To be asked until None.
+    /// Takes a read whose wait is over. Call it until None.
     pub(crate) fn next_done(&mut self, low: Seqno) -> Option<Ticket> {
         let &(seqno, ticket) = self.seqnos.first()?;
         if seqno > low && !planted(Mutant::ReadsDoNotWait) {
@@ -101,15 +102,15 @@ impl Reads {
         self.seqnos.retain(|(_, t)| *t != ticket);
     }
 
-    /// All reads that wait for a point of the group.
+    /// Takes all reads that wait for a read point of the group.
     pub(crate) fn give_up_asked(&mut self) -> Vec<Ticket> {
         std::mem::take(&mut self.asked).into_iter().collect()
     }
 
-    /// All reads whose wait may never end: those that wait for the group, or for `next` and what follows.
-    /// The seqnos before have left commit order and will be released. The server, within commit
-    /// order, does not look at the answer and sets its position: a wait cut short there would say
-    /// durable of what is not yet visible (server-contract.md#commit_order_leave).
+    /// Takes all reads whose wait may never end: those that wait for the group, or for `next` and later seqnos. The
+    /// earlier seqnos have left commit order and will be released. Within commit order the server ignores the answer
+    /// and sets its position. A wait cut short there would declare a commit durable that is not visible yet
+    /// (server-contract.md#commit_order_leave).
     pub(crate) fn give_up_from(&mut self, next: Seqno) -> Vec<Ticket> {
         let mut tickets = self.give_up_asked();
         tickets.extend(std::mem::take(&mut self.positions).into_keys());

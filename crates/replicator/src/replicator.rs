@@ -1,4 +1,4 @@
-//! The state of a node, and what all of its parts share. Where its events come in: dispatch.
+//! The state of a node, and the functions that all of its parts share. Events come in through `dispatch.rs`.
 
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
@@ -29,7 +29,7 @@ use crate::submissions::{Sent, Submissions};
 use crate::unsent::Unsent;
 use crate::voting::Voting;
 
-/// A node. See the crate's page.
+/// A node. See the crate's documentation.
 pub struct Replicator {
     pub(crate) context: Context,
     /// Actions of this call.
@@ -59,12 +59,12 @@ pub struct Replicator {
     pub(crate) pauses: Pauses,
     /// Calls of desync() that were granted and not taken back by resync().
     pub(crate) desyncs_granted: u32,
-    /// A donation is over with this result, and the order does not know yet.
+    /// The result of a donation that has ended and that the order does not know yet.
     pub(crate) donation_result: Option<i32>,
 }
 
 impl Replicator {
-    /// A node that is not connected.
+    /// Returns a node that is not connected.
     pub fn new(options: Options) -> Self {
         Replicator {
             context: Context::new(options),
@@ -91,7 +91,7 @@ impl Replicator {
         }
     }
 
-    // --- small things that all parts use
+    // --- small functions that all parts use
 
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
         self.out
@@ -123,7 +123,7 @@ impl Replicator {
         self.out.push(submit);
     }
 
-    /// A write-set of this node would count.
+    /// Returns true if the order would accept a write-set of this node.
     pub(crate) fn may_write(&self) -> bool {
         let in_step = |s| s != NodeState::Joiner && self.transfer.place() == Place::Active;
         let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
@@ -134,7 +134,7 @@ impl Replicator {
         self.executor.gtid_of(seqno)
     }
 
-    /// Where the database stood when this connection began; seqno -1: not known.
+    /// Returns the database's position when this connection began; seqno -1: unknown.
     pub fn local(&self) -> Gtid {
         self.database.local()
     }

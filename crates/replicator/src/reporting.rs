@@ -1,4 +1,4 @@
-//! The view of a node from outside.
+//! Reports of a node's state to the outside.
 
 use bytes::Bytes;
 use trireme_certification::{KeyType, Seqno};
@@ -14,12 +14,12 @@ use crate::state_transfer::{Place, Progress, SstPhase};
 use crate::status::{LocalState, NodeWait, Status};
 
 impl Replicator {
-    /// How many write-sets have failed because they had seen too little (`cert.max_length`).
+    /// Returns the number of write-sets that have failed because they had seen too little (`cert.max_length`).
     pub fn too_wide_count(&self) -> u64 {
         self.counters.too_wide
     }
 
-    /// When [`crate::Event::Tick`] is due at the latest.
+    /// Returns the latest time for the next [`crate::Event::Tick`].
     pub fn next_deadline_ms(&self) -> Option<u64> {
         let waits_for_control = || self.context.control().is_none() && !self.intake.is_empty();
         let stage = match self.transfer.place() {
@@ -31,10 +31,10 @@ impl Replicator {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
             }
         };
-        // More of what waits is to be read back and processed at once.
+        // Entries that wait should be read back and processed at once.
         let has_more = self.context.control().is_some() && self.intake.next_is_missing();
         let again = (self.submissions).again_at_ms(self.context.now_ms());
-        // A deadline that has passed waits for something else: no use in hurrying.
+        // A deadline that has passed waits for another event: an early tick would not help.
         stage
             .into_iter()
             .chain(again)
@@ -51,23 +51,23 @@ impl Replicator {
             .min()
     }
 
-    /// Bytes of the payloads that are in memory until they are processed or applied. Those that are in the
-    /// log, too, are kept within [`crate::Options::queue_bytes`], but for the last one.
+    /// Returns the bytes of the payloads that are in memory until they are processed or applied. Payloads that are also
+    /// in the log are kept within [`crate::Options::queue_bytes`], except the last one.
     pub fn payload_bytes(&self) -> usize {
         self.log_reader.memory().taken_bytes()
     }
 
-    /// How many payloads were read back since the process began.
+    /// Returns the number of payloads read back since the process began.
     pub fn read_back_count(&self) -> u64 {
         self.log_reader.count()
     }
 
-    /// True if something that waits is in the log only: the log must stay readable.
+    /// Returns true if a waiting payload is only in the log: then the log must stay readable.
     pub fn needs_log(&self) -> bool {
         self.executor.queue().missing().is_some()
     }
 
-    /// Counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
+    /// Returns counters and states. Cheap. `history` is the node's own log, as for [`Replicator::handle`].
     pub fn status(&self, history: &dyn History) -> Status {
         let (state, comment) = self.shown_state();
         let counters = &self.counters;
@@ -136,7 +136,7 @@ impl Replicator {
         }
     }
 
-    /// Entries that this node knows to be ordered, and has not committed.
+    /// Returns the number of entries that this node knows to be ordered, and has not committed.
     fn lag_seqnos(&self) -> u64 {
         let Some(top) = self
             .context
@@ -158,24 +158,24 @@ impl Replicator {
         (self.lag).age_ms(self.context.now_ms(), self.executor.low(), top)
     }
 
-    /// How far the database has come; None: it follows the order, or waits for a snapshot.
+    /// Returns the catch-up progress; None: the database follows the order, or waits for an SST.
     pub fn progress(&self) -> Option<Progress> {
         let end = self.context.seqno()?;
         let (now_ms, low) = (self.context.now_ms(), self.executor.low());
         self.transfer.progress(now_ms, low, end)
     }
 
-    /// True if the node is Synced: up to date, and neither a donor nor desynced.
+    /// Returns true if the node is Synced: up to date, and neither a donor nor desynced.
     pub fn is_synced(&self) -> bool {
         self.local_state().0 == LocalState::Synced
     }
 
-    /// True if the node is on its way out, or has left: it takes no new place.
+    /// Returns true if the node is leaving, or has left: it takes no new place.
     pub fn is_leaving(&self) -> bool {
         self.lifecycle.is_leaving()
     }
 
-    /// Tells the log when the state has changed.
+    /// Logs a change of the state.
     pub(crate) fn tell_state(&mut self) {
         let (state, _) = self.local_state();
         if let Some(before) = self.announcements.state(state) {
@@ -185,7 +185,7 @@ impl Replicator {
         }
     }
 
-    /// The state for status variables, which load balancers act on.
+    /// Returns the state for status variables, on which load balancers act.
     fn shown_state(&self) -> (LocalState, &'static str) {
         let state = self.local_state();
         let is_only_left_out = state.0 == LocalState::Donor
@@ -228,35 +228,35 @@ impl Replicator {
         }
     }
 
-    /// FLUSH STATUS.
+    /// Resets the counters (FLUSH STATUS).
     pub fn reset_counters(&mut self) {
         self.counters.reset(self.context.now_ms());
         self.executor.reset_counters();
         self.flow_control.reset_counters(self.context.now_ms());
     }
 
-    /// The control state after everything that was delivered, for the log; see
-    /// [`crate::Connect::control`]. None if it is not known, or not all of that was processed.
+    /// Returns the control state after all deliveries, for the log; see [`crate::Connect::control`]. None if it is
+    /// unknown, or some deliveries were not processed.
     pub fn control_snapshot(&self) -> Option<Bytes> {
-        // Entries behind the view by which the node leaves were not even queued.
+        // Entries behind the view by which the node leaves are not even queued.
         let in_step = self.intake.is_empty() && !self.takes_nothing_in();
         let control = self.context.control().filter(|_| in_step);
         control.map(Control::encode)
     }
 
-    /// Numbers that are equal on all nodes at equal positions. None: not in step with anybody. Who has left has the
-    /// state of then, of which it makes nothing: its log may be on another branch by now.
+    /// Returns digests that are equal on all nodes at equal positions. None: the node is not in step with any other. A
+    /// node that has left keeps the state of that moment without using it: its log may be on another branch by now.
     pub fn control_digest(&self) -> Option<ControlDigest> {
         self.control_in_use().map(Control::digest)
     }
 
-    /// The cheap one of them alone; with the position.
+    /// Returns only the cheap digest, with the position.
     pub fn control_brief(&self) -> Option<(Position, u64)> {
         let control = self.control_in_use()?;
         Some((control.position, control.brief_digest()))
     }
 
-    /// The last position whose entry went into the control state, as above.
+    /// Returns the last position whose entry went into the control state, under the same conditions.
     pub fn control_position(&self) -> Option<Position> {
         self.control_in_use().map(|control| control.position)
     }
@@ -266,20 +266,20 @@ impl Replicator {
         self.context.control().filter(|_| !has_left)
     }
 
-    /// The keys of the write-set of this seqno, so many at most: none if it failed, or is not known any more.
+    /// Returns at most `most` keys of the write-set with this seqno: none if it failed, or is no longer known.
     pub fn keys_of(&self, seqno: Seqno, most: usize) -> Vec<(u64, KeyType)> {
         let control = self.context.control().into_iter();
         let keys = control.flat_map(|control| control.certification.keys_of(seqno));
         keys.take(most).collect()
     }
 
-    /// Last seqno ordered, as far as this node has certified.
+    /// Returns the last seqno that this node has certified.
     pub fn last_seqno(&self) -> Option<Seqno> {
         self.context.seqno()
     }
 
-    /// True if what the group delivers goes into the database, now or when its turn comes: no snapshot
-    /// will take the place of it, as far as is known.
+    /// Returns true if the group's deliveries go into the database, now or in their turn: as far as is known, no SST
+    /// will replace it.
     pub fn database_follows(&self) -> bool {
         match self.transfer.place() {
             Place::Active => true,
@@ -288,12 +288,12 @@ impl Replicator {
         }
     }
 
-    /// The operator's overrides so far, each with the last seqno before it.
+    /// Returns the operator's overrides so far, each with the last seqno before it.
     pub fn forced_views(&self) -> &[(Uuid, Seqno)] {
         self.context.control().map_or(&[], |c| c.forks.as_slice())
     }
 
-    /// The members that the group has left out of flow control.
+    /// Returns the members that the group has left out of flow control.
     pub fn left_out_members(&self) -> Vec<Incarnation> {
         let control = self.context.control().into_iter();
         control
@@ -306,7 +306,7 @@ impl Replicator {
         configuration.member(incarnation).map(|m| m.name.clone())
     }
 
-    /// The next thing that this node, which the group has taken in, waits for before it is in step.
+    /// Returns the next thing that this node, a member of the group, waits for before it is in step.
     pub fn waits_for(&self) -> Option<NodeWait> {
         match self.transfer.place() {
             Place::Closed | Place::Final => None,
@@ -335,7 +335,7 @@ impl Replicator {
         }
     }
 
-    /// Ids of the operator's overrides so far.
+    /// Returns the ids of the operator's overrides so far.
     pub fn overrides(&self) -> Vec<Uuid> {
         self.context
             .control()

@@ -1,7 +1,8 @@
-//! The entries that this node's log must keep, and for whom (rule 12). It knows where the last seqnos lie in the log, reports how far
-//! this node has applied, and says from where on the log is needed: by this node, and by members that have reported less.
+//! The entries that this node's log must keep, for itself and for other members (rule 12). It knows the positions of
+//! the last seqnos, reports this node's applied watermark, and computes the first position that the log must keep. This
+//! node may need it, and so may members that have reported a lower watermark.
 //!
-//! In come the ordered entries and the control state; out go the watermark to report, [`Pin`]s, and positions of seqnos.
+//! In: the ordered entries and the control state. Out: the watermark to report, [`Pin`]s, and positions of seqnos.
 
 mod marks;
 mod pins;
@@ -31,18 +32,18 @@ pub(crate) struct Pin {
 pub(crate) struct Retention {
     /// Position of each seqno above the low-water mark and the certification floor.
     positions: VecDeque<(Position, Seqno)>,
-    /// Of the seqnos that not all members have reported as applied.
+    /// Positions of seqnos that not all members have reported as applied.
     marks: Marks,
     pins: Pins,
     /// Write-sets that were certified since the last report.
     unreported_write_sets: u32,
     reported_ms: u64,
-    /// It outlasts connections, as the log does.
+    /// Outlasts connections, as the log does.
     served: Served,
 }
 
 impl Retention {
-    /// A new connection begins.
+    /// Starts over for a new connection.
     pub(crate) fn start_over(&mut self) {
         *self = Retention {
             served: std::mem::take(&mut self.served),
@@ -50,39 +51,39 @@ impl Retention {
         };
     }
 
-    /// The log begins anew: nothing of what was delivered lies in it.
+    /// Forgets the log, which begins anew: it has none of the delivered entries.
     pub(crate) fn forget_log(&mut self) {
         self.positions.clear();
         self.marks = Marks::default();
         self.pins = Pins::default();
     }
 
-    /// The entry at `position` took `seqno`, the one after the last.
+    /// Notes that the entry at `position` took `seqno`, the one after the last.
     pub(crate) fn took(&mut self, position: Position, seqno: Seqno) {
         self.positions.push_back((position, seqno));
         self.marks.took(position, seqno);
     }
 
-    /// A write-set was certified.
+    /// Counts a certified write-set.
     pub(crate) fn certified(&mut self) {
         self.unreported_write_sets += 1;
     }
 
-    /// Position of a seqno; None: it lies too far back.
+    /// Returns the position of a seqno; None: it is too old.
     pub(crate) fn position_of(&self, seqno: Seqno) -> Option<Position> {
         let found = self.positions.iter().find(|(_, at)| *at == seqno);
         found.map(|(position, _)| *position)
     }
 
-    /// The last seqno at or below a position; `last` is the last of all. Before what is remembered everything is
-    /// released, or this node has not got so far yet: its control state came from a peer.
+    /// Returns the last seqno at or below a position; `last` is the last of all. Below the remembered positions
+    /// everything is released, or this node has not got so far yet, because its control state came from a peer.
     pub(crate) fn seqno_at(&self, position: Position, last: Seqno) -> Seqno {
         let next = self.positions.partition_point(|(at, _)| *at <= position);
         self.positions.get(next).map_or(last, |(_, next)| *next - 1)
     }
 
-    /// The applied watermark that this node is to report now: nothing that it submits from now on has seen less.
-    /// `low`: everything up to here is released; `least_seen`: of the own write-sets in flight.
+    /// Returns the applied watermark that this node must report now: nothing that it submits from now on has seen less.
+    /// `low`: everything up to it is released. `least_seen`: the least last_seen of own write-sets in flight.
     pub(crate) fn report(
         &mut self,
         context: &Context,
@@ -105,12 +106,13 @@ impl Retention {
         (watermark > reported).then_some(watermark)
     }
 
-    /// When a report is due at the latest.
+    /// Returns the latest time of the next report.
     pub(crate) fn report_deadline_ms(&self, thresholds: &Thresholds) -> u64 {
         self.reported_ms + thresholds.report_ms
     }
 
-    /// The entries that the log must keep for this node, whose database follows the order, and for members that may lack it.
+    /// Returns the entries that the log must keep, for this node, whose database follows the order, and for members
+    /// that may lack them.
     pub(crate) fn pin(&mut self, context: &Context, low: Seqno) -> Option<Pin> {
         let control = context.control()?;
         let wraps = context.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
@@ -148,9 +150,9 @@ impl Retention {
         })
     }
 
-    /// True if this node gives a peer the entry with this seqno. Others are given the newest gcache.size bytes, what
-    /// members of the view may lack, and the rest of what they have begun to take; what is kept beyond is for this
-    /// node's own database. `first`: of the log.
+    /// Returns true if this node gives a peer the entry with this seqno. Peers get the newest gcache.size bytes,
+    /// entries that members of the view may lack, and the rest of a transfer that they have begun. Entries kept beyond
+    /// are for this node's own database. `first`: the first seqno of the log.
     pub(crate) fn serves(
         &self,
         context: &Context,
@@ -164,14 +166,14 @@ impl Retention {
             || (self.served).goes_on(peer, seqno, context.now_ms(), lasts_ms)
     }
 
-    /// A peer was given entries from `seqno` on.
+    /// Notes that a peer was given entries from `seqno` on.
     pub(crate) fn served(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
         self.served.note(peer, seqno, now_ms);
     }
 }
 
-/// Data members of the view that have their state may lack the entries above this. With an arbitrator nobody else may be
-/// left to give them.
+/// Returns the seqno above which data members of the view, with their state, may lack entries. In a group with an
+/// arbitrator, the arbitrator may be the only one left to give them.
 fn others_may_lack_above(context: &Context, low: Seqno) -> Seqno {
     let Some(control) = context.control() else {
         return 0;
@@ -182,14 +184,14 @@ fn others_may_lack_above(context: &Context, low: Seqno) -> Seqno {
     }
 }
 
-/// The least of applied watermarks.
+/// Returns the least of applied watermarks.
 fn least(applied: &[(Incarnation, Seqno)]) -> Option<Seqno> {
     applied.iter().map(|(_, seqno)| *seqno).min()
 }
 
-/// True if the log of this node goes back far enough for its vote. An arbitrator may be the only one left to have what a
-/// data member of the view lacks. A log that begins at its admission lacks that, too, until they have reported all that
-/// came before: no vote yet.
+/// Returns true if the log of this node goes back far enough for its vote. An arbitrator may be the only member left
+/// with entries that a data member of the view lacks. Its log begins at its admission, so it has no vote until the data
+/// members have reported everything before as applied.
 pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bool {
     let Some(control) = context.control() else {
         return false;

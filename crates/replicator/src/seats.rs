@@ -1,4 +1,4 @@
-//! How members change their places in the replicated state machine, by views and by what they submit.
+//! Changes of member states, by views and by the members' own submissions.
 
 use trireme_group::{Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
@@ -8,7 +8,7 @@ use crate::effect::Lost;
 use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
 
-/// So many joiners whose snapshot has failed are remembered.
+/// Maximum of remembered joiners whose SST has failed.
 pub(crate) const FAILED_MAX: usize = 64;
 
 impl Control {
@@ -21,7 +21,7 @@ impl Control {
                 .cloned()
                 .unwrap_or(MemberState::new(NodeState::Joiner));
             if first && !member.arbitrator {
-                // Who founds a history has its state.
+                // The founder of a history has its state.
                 seat.enter(NodeState::Synced);
             }
             self.members.insert(member.incarnation, seat);
@@ -39,13 +39,13 @@ impl Control {
         lost
     }
 
-    /// Nobody waits for what this member has applied, or asks how that ended.
+    /// Returns true if this member takes no part in error votes, and no member waits for its applied watermark.
     pub(crate) fn abstains(&self, incarnation: Incarnation) -> bool {
         self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
     }
 
-    /// A joiner asks for a snapshot; gives its donor. Not twice: an earlier request of the same joiner may have been
-    /// ordered after all.
+    /// Handles a joiner's request for an SST. Returns its donor. A second request is ignored: an earlier one of the
+    /// same joiner may have been ordered after all.
     pub(crate) fn state_requested(
         &mut self,
         from: Incarnation,
@@ -68,7 +68,7 @@ impl Control {
         donor
     }
 
-    /// A donor is done; gives its joiner.
+    /// Handles the end of a donation. Returns its joiner.
     pub(crate) fn has_donated(&mut self, donor: Incarnation, rcode: i32) -> Option<Incarnation> {
         let seat = self.members.get_mut(&donor)?;
         let joiner = seat.donates_to.take()?;
@@ -81,7 +81,7 @@ impl Control {
         Some(joiner)
     }
 
-    /// This joiner's snapshot will not come, whether or not it hears of that now.
+    /// Notes that this joiner's SST will not come, whether or not the joiner hears of that now.
     fn note_failed(&mut self, joiner: Incarnation) {
         if self.failed.len() == FAILED_MAX {
             self.failed.pop_front();
@@ -89,20 +89,20 @@ impl Control {
         self.failed.push_back(joiner);
     }
 
-    /// Data members that keep pace with the writers.
+    /// Returns the number of data members that keep pace with the writers.
     pub(crate) fn in_step(&self) -> usize {
         let in_step = |m: &&Member| self.state_of(m.incarnation) == Some(NodeState::Synced);
         self.configuration.data_members().filter(in_step).count()
     }
 
-    /// True if this member may be left out of flow control: at least two others keep pace, so that one
-    /// bounds the backlog that another's writes make.
+    /// Returns true if this member may be left out of flow control: at least two others keep pace, so that one bounds
+    /// the backlog that the other's writes make.
     pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
         let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
         enough && self.state_of(member) == Some(NodeState::Synced)
     }
 
-    /// Members that the group has left out of flow control.
+    /// Returns the members that the group has left out of flow control.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = &Member> + '_ {
         let left_out = |m: &&Member| (self.members.get(&m.incarnation)).is_some_and(|s| s.left_out);
         self.configuration.members.iter().filter(left_out)
@@ -131,8 +131,8 @@ impl Control {
         false
     }
 
-    /// A member's own change of state; false if it is not possible. An arbitrator stays Joined: nobody
-    /// waits for what it has applied.
+    /// Makes a member's own change of state. Returns false if it is not possible. An arbitrator stays Joined: no member
+    /// waits for its applied watermark.
     pub(crate) fn transition(
         &mut self,
         from: Incarnation,
@@ -163,9 +163,8 @@ impl Control {
         true
     }
 
-    /// The donor for a joiner: the first of its preferred names that can; else, if it left the
-    /// choice open, somebody of its segment, else anybody (server-contract-callbacks.md#donor-choice).
-    /// True if a member other than this one may be chosen as donor, now or when it is done with what it is at.
+    /// Returns true if a member other than this one may be chosen as donor, now or when it has finished its present
+    /// work.
     pub(crate) fn has_donor_for(&self, joiner: Incarnation) -> bool {
         let has_state = |m: &&Member| {
             let state = self.state_of(m.incarnation);
@@ -177,6 +176,8 @@ impl Control {
         able.next().is_some()
     }
 
+    /// Chooses the donor for a joiner: the first of its preferred names that can donate. If it left the choice open, a
+    /// member of its segment, or else any other (server-contract-callbacks.md#donor-choice).
     fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
         let has_state = |m: &Member| match m.arbitrator {

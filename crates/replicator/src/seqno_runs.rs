@@ -1,15 +1,15 @@
-//! Which position took which seqno, for the last entries.
+//! The positions of seqnos, for the last entries.
 
 use std::collections::VecDeque;
 
 use trireme_certification::Seqno;
 use trireme_group::Position;
 
-/// More than a leader without a majority orders.
+/// Number of remembered runs: more than a leader without a majority orders.
 const REMEMBERED: usize = 1024;
 
-/// Runs of positions that each took a seqno: the first of each, oldest first. Part of the replicated
-/// state: where an override forks the history is told as a position (rule 11).
+/// Runs of positions that each took a seqno: the first of each, oldest first. Part of the control state: an override's
+/// fork point is given as a position (rule 11).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeqnoRuns {
     /// First position and seqno of each run.
@@ -17,7 +17,7 @@ pub(crate) struct SeqnoRuns {
 }
 
 impl SeqnoRuns {
-    /// The entry at this position took this seqno, the one after the last.
+    /// Notes that the entry at this position took this seqno, the one after the last.
     pub(crate) fn took(&mut self, position: Position, seqno: Seqno) {
         let goes_on = |(at, first): &(Position, Seqno)| {
             i64::try_from(position - at).is_ok_and(|distance| distance == seqno - first)
@@ -31,7 +31,7 @@ impl SeqnoRuns {
         }
     }
 
-    /// The first run that does not follow the one before it, or begins above `position` or `seqno`.
+    /// Returns the first run that does not follow the one before it, or begins above `position` or `seqno`.
     pub(crate) fn misplaced(&self, position: Position, seqno: Seqno) -> Option<(Position, Seqno)> {
         let ends = self.first.iter().skip(1).copied();
         let ends = ends.chain([(position.saturating_add(1), seqno.saturating_add(1))]);
@@ -41,8 +41,8 @@ impl SeqnoRuns {
         runs.find(is_misplaced).map(|(run, _)| run)
     }
 
-    /// The last seqno at or below a position, or a lower one if that is not remembered. `last`: the
-    /// last of all.
+    /// Returns the last seqno at or below a position, or a lower one if that is not remembered. `last`: the last of
+    /// all.
     pub(crate) fn last_upto(&self, position: Position, last: Seqno) -> Seqno {
         let next = self.first.partition_point(|(at, _)| *at <= position);
         let end = self.first.get(next).map_or(last, |(_, seqno)| seqno - 1);

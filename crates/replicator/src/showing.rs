@@ -1,4 +1,4 @@
-//! Views as the server is shown them.
+//! The view callbacks: the calls that tell the server of views.
 
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Member};
@@ -12,7 +12,7 @@ use crate::state_transfer::Place;
 use crate::work::{Task, View};
 
 impl Replicator {
-    /// connected(), once per connection.
+    /// Makes the connected() callback, once per connection.
     pub(crate) fn show_connected(&mut self) {
         let view = self.context.control().and_then(|c| c.views.last().cloned());
         let Some((seqno, configuration)) = view else {
@@ -24,7 +24,7 @@ impl Replicator {
         }
     }
 
-    /// A view callback has returned: its seqno is released.
+    /// Handles the end of a view callback: its seqno is released.
     pub(crate) fn view_shown(&mut self, view: &View, ok: bool) {
         if !ok {
             return self.fatal("the server refused a view");
@@ -44,7 +44,7 @@ impl Replicator {
         }
     }
 
-    /// A primary view as the server sees it.
+    /// Returns a primary view as the server sees it.
     pub(crate) fn primary_view(&self, seqno: Seqno, configuration: &Configuration) -> View {
         View {
             gtid: self.ordered_gtid(seqno),
@@ -56,7 +56,7 @@ impl Replicator {
         }
     }
 
-    /// A view without a majority.
+    /// Returns the view of a component without a majority.
     pub(crate) fn non_primary_view(&self, members: Vec<Member>) -> View {
         View {
             gtid: self.gtid_of(self.executor.top()),
@@ -70,8 +70,8 @@ impl Replicator {
         }
     }
 
-    /// No majority. Clients in flight are answered by the group's `Failed`, at once, not by the
-    /// view: it may have to wait for an applier that waits for them (rule 7).
+    /// Handles the loss of the majority. The group's `Failed` answers clients in flight at once. The view does not: it
+    /// may have to wait for an applier that waits for these clients (rule 7).
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
         self.lifecycle.lose_primary();
         self.announcements.forget_synced();
@@ -80,8 +80,8 @@ impl Replicator {
         for ticket in self.reads.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        // Nor of what lies before the control state that this node has from a peer: the view in which
-        // it is primary again is known already, and would not be shown after this one.
+        // The loss is not shown if it lies before the control state that this node has from a peer. The view in which
+        // the node is primary again is known already, and would not be shown after this one.
         let behind =
             (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
         let has_place = matches!(self.transfer.place(), Place::Active | Place::Transfer);
@@ -101,10 +101,11 @@ impl Replicator {
         }
     }
 
-    /// Everything before has been processed. Not while the node is held still: how its server lets go goes by the
-    /// state in which it was when it came, which this view ends (server-contract.md#pause).
+    /// Shows the non-primary view, when everything before has been processed. Not while the node is held still: the
+    /// server ends its pause by the state that it had at the pause's start, and this view ends that state
+    /// (server-contract.md#pause).
     pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
-        // An older view may have said so since.
+        // An older view may have told the server that it is synced since then.
         self.announcements.forget_synced();
         self.forget_desyncs();
         if !self.transfer.is_with_scripts() {
@@ -117,10 +118,10 @@ impl Replicator {
         self.push_task(Task::View(view), None, Payload::None);
     }
 
-    /// A desync does not outlast the primary component, as with Galera (MTR: GAL-401): the server is not ready before it
-    /// is Synced again. That of a paused node (FLUSH TABLES WITH READ LOCK) ends with the pause: it could not become Synced.
-    /// One that is under way is not granted any more: FLUSH TABLES WITH READ LOCK, which asks a Synced server, takes it back
-    /// from a Synced one only (simulator, seed 907987).
+    /// Forgets the desyncs, which do not outlast the primary component, as with Galera (MTR: GAL-401): the server is
+    /// not ready before it is Synced again. The desync of a paused node (FLUSH TABLES WITH READ LOCK) ends with the
+    /// pause: the node could not become Synced. A desync that is in flight is not granted any more. FLUSH TABLES WITH
+    /// READ LOCK requests it from a Synced server, and takes it back from a Synced one only (simulator, seed 907987).
     fn forget_desyncs(&mut self) {
         for ticket in self.submissions.abandon_desyncs() {
             self.answer(ticket, Answer::unordered(Code::TrxFail));

@@ -1,4 +1,4 @@
-//! The control state on its way from a member to a joiner.
+//! The transfer of the control state from a member to a joiner.
 
 use trireme_group::{Configuration, Incarnation, Position};
 
@@ -9,8 +9,8 @@ use crate::replicator::Replicator;
 use crate::state_transfer::Place;
 
 impl Replicator {
-    /// Waits for a configuration with this node in it, then asks its members, one after the other,
-    /// for the control state at or above it. Deliveries queue up meanwhile.
+    /// Pulls the control state: waits for a configuration with this node in it, then asks its members, one after the
+    /// other, for the control state at or above it. Deliveries queue up meanwhile.
     pub(crate) fn pursue_snapshot(&mut self) {
         if self.context.control().is_some() {
             return;
@@ -19,7 +19,7 @@ impl Replicator {
             return;
         };
         let (me, now_ms) = (self.context.me(), self.context.now_ms());
-        // Voters first: they have joined. An arbitrator knows it as well, but may be far away.
+        // Voters first: they have joined. An arbitrator has the control state as well, but may be far away.
         let mut peers: Vec<_> = configuration
             .members
             .iter()
@@ -32,7 +32,7 @@ impl Replicator {
         }
     }
 
-    /// Where this node was admitted, and the last configuration with it that is known.
+    /// Returns the position at which this node was admitted, and the last known configuration with this node.
     fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
         let mut with_me = (self.intake.configurations())
             .filter(|(_, configuration)| configuration.index_of(self.context.me()).is_some());
@@ -66,13 +66,13 @@ impl Replicator {
         }
     }
 
-    /// Asks the next member soon.
+    /// Takes in a refusal: asks the next member soon.
     pub(crate) fn snapshot_refused(&mut self, from: Incarnation, round: u64) {
         let now_ms = self.context.now_ms();
         self.transfer.control_state_refused(from, round, now_ms);
     }
 
-    /// A part came; with the last one this node is in step with the group.
+    /// Takes in a part; with the last one this node is in step with the group.
     pub(crate) fn snapshot_chunk(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
         let now_ms = self.context.now_ms();
         let Some(bytes) = self.transfer.control_state_part(from, chunk, now_ms) else {

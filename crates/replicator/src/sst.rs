@@ -1,5 +1,4 @@
-//! Snapshot state transfer, the joiner's side: the server asks, a donor is chosen in the order, its
-//! server sends.
+//! The joiner's side of an SST: the server makes a request, the order chooses a donor, and the donor's server sends.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
@@ -24,7 +23,7 @@ impl Replicator {
         self.executor.push_last(Task::SstRequest);
     }
 
-    /// The server is ready to receive.
+    /// Handles that the server is ready to receive.
     pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
         if self.executor.done(work).is_none() {
             return; // the answer of a connection that is over
@@ -40,7 +39,7 @@ impl Replicator {
         let Some(upto) = self.transfer.upto() else {
             return;
         };
-        // With wsrep_sst_method=skip the operator says that the database is right as it is.
+        // With wsrep_sst_method=skip the operator declares that the database is right as it is.
         let is_trivial = |request: &Bytes| request.starts_with(b"trivial\0");
         match request {
             Some(request) if is_script && (request.is_empty() || is_trivial(&request)) => {
@@ -77,7 +76,7 @@ impl Replicator {
         self.submit(Sent::StateRequest, &message);
     }
 
-    /// The donor that is asked for again and again will not come of itself: says so, once.
+    /// Warns once, if no member has a database: the donor that the node keeps requesting will not come by itself.
     fn tell_nobody_has_database(&mut self) {
         let nobody_has = (self.context.control()).is_some_and(Control::nobody_has_database);
         if !nobody_has || !self.transfer.tells_nobody_has() {
@@ -93,7 +92,7 @@ impl Replicator {
         self.log(Level::Warn, text);
     }
 
-    /// Somebody's request was ordered: a donor was chosen, the same on all nodes, or none.
+    /// Handles an ordered request of any joiner: all nodes choose the same donor, or none.
     pub(crate) fn state_requested(
         &mut self,
         id: SubmissionId,
@@ -142,7 +141,7 @@ impl Replicator {
         }
     }
 
-    /// A donor says that it is done.
+    /// Handles a donor's report that it has finished.
     pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
         if id.incarnation == self.context.me() {
             self.submissions.take(id.number);
@@ -159,7 +158,7 @@ impl Replicator {
         }
     }
 
-    /// Donors left in the middle.
+    /// Handles donors that left during their donations.
     pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
         let me = self.context.me();
         if lost.iter().any(|lost| lost.joiner == me) {
@@ -179,13 +178,13 @@ impl Replicator {
         ));
     }
 
-    /// The server awaits what will never come.
+    /// Gives up the SST that the server awaits: it will never come.
     fn give_up_snapshot(&mut self, why: &str) {
         self.transfer.give_up();
         self.fatal(never_received(why));
     }
 
-    /// sst_received()
+    /// Carries out sst_received().
     pub(crate) fn sst_received(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
         let received = self.transfer.server_received(gtid, rcode);
         let code = match received {
@@ -223,22 +222,22 @@ impl Replicator {
         self.snapshot_is_here(gtid.seqno);
     }
 
-    /// A donor was, or may have been, chosen on another branch: the snapshot may hold what is dropped here, or never
-    /// come (rule 11).
+    /// Gives up: a donor was, or may have been, chosen on another branch. The SST may hold entries that are dropped
+    /// here, or never come (rule 11).
     fn forked_in_transfer(&mut self) {
         self.give_up_snapshot("An override has forked the history during a state transfer.");
     }
 
-    /// An override has made this node primary while its server awaits a snapshot.
+    /// Handles that an override has made this node primary while its server awaits an SST.
     pub(crate) fn overridden_in_transfer(&mut self) {
-        // A donor that is known sends what this branch has, or is lost.
+        // A known donor sends this branch's entries, or is lost.
         if self.transfer.may_have_donor() {
             self.forked_in_transfer();
         }
     }
 
-    /// In step with the group again, after its log began anew while the server was being given a
-    /// snapshot: it goes on from there, since the server can be asked only once.
+    /// Continues an SST when the node is in step with the group again, after its log began anew meanwhile. It
+    /// continues, because the server can be asked only once.
     pub(crate) fn resume_snapshot(&mut self) {
         let Some(control) = self.context.control() else {
             return;
@@ -261,8 +260,8 @@ impl Replicator {
         }
     }
 
-    /// The database is at `seqno`: what was delivered at or below it is left out, what it lacks is
-    /// pulled.
+    /// Handles that the SST has brought the database to `seqno`: deliveries up to there are dropped, and missing
+    /// entries are pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno) {
         let Some(upto) = self.transfer.upto() else {
             return;

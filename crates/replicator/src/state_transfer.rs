@@ -1,9 +1,10 @@
-//! How the database of this node comes to its place in the order: from what it has plus the missing entries (IST), or from a
-//! donor's snapshot (SST). Rules 6 and 19.
+//! The way of this node's database to its place in the order: by the missing entries (IST), or by a donor's SST. Rules
+//! 6 and 19.
 //!
-//! It owns the stage of the connection, the callbacks that wait until a transfer is through, and how far the transfer is.
-//! In come answers of the server, of peers and of the order; out go what is to be sent, and what follows ([`Resumed`],
-//! [`Received`]). A transfer of the server's scripts outlasts a log that begins anew: the server can be asked only once.
+//! It owns the stage of the connection, the callbacks that wait until a transfer has ended, and the catch-up progress.
+//! In: answers of the server, of peers and of the order. Out: messages to send, and the next steps ([`Resumed`],
+//! [`Received`]). A transfer by the server's scripts outlasts a log that begins anew: the server can be asked only
+//! once.
 
 mod control_pull;
 mod ist;
@@ -27,18 +28,18 @@ pub(crate) use ist::{Answered, DeadEnd, Ist, Next, PartTaken, received_ist};
 pub use progress::Progress;
 pub(crate) use sst::{Prepared, Received, Resumed, SstPhase};
 
-/// Where a connection is.
+/// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Not connected.
     Closed,
     /// Waits for a configuration with this node in it, and for the control state at it.
     Admission,
-    /// In step with the group, without the database that goes with it.
+    /// In step with the group, but without the matching database.
     Transfer,
     /// Applies what is delivered.
     Active,
-    /// Out of the group; the last callbacks are under way.
+    /// Out of the group; the last callbacks are running.
     Final,
 }
 
@@ -51,31 +52,31 @@ enum Stage {
     Final,
 }
 
-/// A callback that waits until the transfer is through.
+/// A callback that waits until the transfer has ended.
 pub(crate) type Later = (Task, Option<Seqno>, Payload);
 
-/// A state transfer under way.
+/// A running state transfer.
 #[derive(Debug)]
 struct Transfer {
-    /// Last seqno that was ordered before this node was in step: no delivery brings it.
+    /// The last seqno that was ordered before this node was in step: no delivery brings it.
     upto: Seqno,
     phase: Phase,
-    /// Callbacks that came meanwhile.
+    /// Callbacks that came meanwhile, and wait.
     later: VecDeque<Later>,
-    /// One of these is without its payload, and so are all after it.
+    /// True if one of them is without its payload, and so are all after it.
     spilled: bool,
-    /// It was said that no node has a database to give.
+    /// True after the warning that no node has a database to give.
     told_nobody_has: bool,
 }
 
 #[derive(Debug)]
 enum Phase {
     Ist(Ist),
-    /// From sst_request to sst_received.
+    /// An SST, from sst_request to sst_received.
     Sst(SstPhase),
 }
 
-/// How far the script before an IST is, in one connection.
+/// The progress of the script before an IST, in one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Script {
     #[default]
@@ -90,18 +91,18 @@ enum Script {
 #[derive(Debug)]
 pub(crate) struct StateTransfer {
     stage: Stage,
-    /// The group's log began anew in the middle of a snapshot transfer, which was this far.
+    /// The phase of an SST during which the group's log began anew.
     interrupted: Option<SstPhase>,
-    /// Of an IST.
+    /// The script before an IST.
     script: Script,
-    /// The database follows the others since then; None: it is in step, or has no position yet.
+    /// The catch-up of the database; None: the database is in step, or has no position yet.
     course: Option<Course>,
-    /// As a joiner, this node has joined when everything up to here is applied.
+    /// As a joiner, this node has joined when everything up to this seqno is applied.
     joined_at: Seqno,
 }
 
 impl StateTransfer {
-    /// Not connected.
+    /// Returns the state of a node that is not connected.
     pub(crate) fn closed() -> StateTransfer {
         StateTransfer {
             stage: Stage::Closed,
@@ -112,7 +113,7 @@ impl StateTransfer {
         }
     }
 
-    /// A new connection begins.
+    /// Starts over for a new connection.
     pub(crate) fn start_over(&mut self) {
         *self = StateTransfer {
             stage: Stage::Admission(ControlPull::default()),
@@ -130,27 +131,28 @@ impl StateTransfer {
         }
     }
 
-    /// Not connected, or out of the group.
+    /// Returns true if the node is not connected, or out of the group.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Closed | Stage::Final)
     }
 
-    /// The database is in step.
+    /// Notes that the database is in step.
     pub(crate) fn activate(&mut self) {
         self.stage = Stage::Active;
     }
 
-    /// There is no database: the node has joined at this seqno.
+    /// Notes that there is no database: the node has joined at this seqno.
     pub(crate) fn arbitrate(&mut self, seqno: Seqno) {
         (self.stage, self.joined_at) = (Stage::Active, seqno);
     }
 
-    /// Out of the group.
+    /// Notes that the node is out of the group.
     pub(crate) fn end(&mut self) {
         self.stage = Stage::Final;
     }
 
-    /// The group's log begins anew: the control state is asked for again, and the log may hold what is on another branch.
+    /// Handles that the group's log begins anew: the control state is requested again, and the log may hold entries of
+    /// another branch.
     pub(crate) fn log_begins_anew(&mut self) {
         self.course = None;
         if let Script::Runs { own_log } = &mut self.script {
@@ -165,17 +167,17 @@ impl StateTransfer {
         }
     }
 
-    /// As a joiner, the node has joined when everything up to here is applied.
+    /// Returns the seqno up to which everything must be applied before this joiner has joined.
     pub(crate) fn joined_at(&self) -> Seqno {
         self.joined_at
     }
 
-    /// Entries up to here may complete the state that was sent to this joiner.
+    /// Notes that entries up to this seqno may complete the state that was sent to this joiner.
     pub(crate) fn state_is_whole(&mut self, seqno: Seqno) {
         self.joined_at = self.joined_at.max(seqno);
     }
 
-    /// When this moves on by itself.
+    /// Returns the time of the next step that needs no event.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match &self.stage {
             Stage::Admission(pull) => Some(pull.deadline_ms()),
@@ -189,7 +191,7 @@ impl StateTransfer {
 
     // --- the control state
 
-    /// Asks one of these members for the control state, if that is due: its name and the number of the attempt.
+    /// Asks one of these members for the control state, if that is due. Returns its name and the number of the attempt.
     pub(crate) fn ask_control_state(
         &mut self,
         now_ms: u64,
@@ -198,14 +200,14 @@ impl StateTransfer {
         self.pull_mut()?.ask(now_ms, peers)
     }
 
-    /// A member has none, or none that can be used: asks the next one soon.
+    /// Notes that a member has no usable control state: the next one is asked soon.
     pub(crate) fn control_state_refused(&mut self, from: Incarnation, round: u64, now_ms: u64) {
         if let Some(pull) = self.pull_mut() {
             pull.refused(from, round, now_ms);
         }
     }
 
-    /// A part came; gives the whole with the last one.
+    /// Takes in a part; returns the whole with the last one.
     pub(crate) fn control_state_part(
         &mut self,
         from: Incarnation,
@@ -222,7 +224,7 @@ impl StateTransfer {
         }
     }
 
-    /// The control state being asked for.
+    /// Returns the pull of the control state.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn pull(&self) -> Option<&ControlPull> {
         match &self.stage {
@@ -233,7 +235,7 @@ impl StateTransfer {
 
     // --- callbacks that wait
 
-    /// A callback came; gives it back if it goes into the apply queue now.
+    /// Keeps a callback that must wait; returns it if it goes into the apply queue now.
     pub(crate) fn hold_back(&mut self, later: Later) -> Option<Later> {
         match &mut self.stage {
             Stage::Closed | Stage::Admission(_) | Stage::Final => None,
@@ -246,18 +248,20 @@ impl StateTransfer {
         }
     }
 
-    /// One of the callbacks that wait here is without its payload, and so are all after it: they are read back in order.
+    /// Returns true if one of the waiting callbacks is without its payload, and so are all after it: they are read back
+    /// in order.
     pub(crate) fn has_spilled(&self) -> bool {
         self.transfer().is_some_and(|transfer| transfer.spilled)
     }
 
-    /// The database has caught up with the order, which is at `top`. Gives the callbacks that follow.
+    /// Ends the transfer, when the database has caught up with the order, which is at `top`. Returns the callbacks that
+    /// follow.
     pub(crate) fn finish(&mut self, top: Seqno) -> Vec<Later> {
         let Stage::Transfer(transfer) = std::mem::replace(&mut self.stage, Stage::Active) else {
             return Vec::new();
         };
         self.joined_at = self.joined_at.max(top);
-        // A snapshot that has brought a primary view has brought it to a server that was never without.
+        // If an SST has brought a primary view, the server has never been without a primary view.
         let is_brought = |(task, seqno, _): &Later| {
             matches!(task, Task::View(view) if view.primary) && seqno.is_some_and(|at| at <= top)
         };
@@ -272,12 +276,12 @@ impl StateTransfer {
 
     // --- the transfer
 
-    /// In step with the group, `upto` being its last seqno: the missing entries are pulled.
+    /// Begins an IST of a node that is in step with the group; `upto`: the group's last seqno.
     pub(crate) fn begin_ist(&mut self, upto: Seqno, ist: Ist) {
         self.begin(upto, Phase::Ist(ist));
     }
 
-    /// In step with the group, `upto` being its last seqno: a snapshot is needed.
+    /// Begins an SST of a node that is in step with the group; `upto`: the group's last seqno.
     pub(crate) fn begin_sst(&mut self, upto: Seqno) {
         self.begin(upto, Phase::Sst(SstPhase::Requesting));
     }
@@ -292,12 +296,12 @@ impl StateTransfer {
         });
     }
 
-    /// Last seqno that no delivery brings; None: no transfer is under way.
+    /// Returns the last seqno that no delivery brings; None: no transfer is running.
     pub(crate) fn upto(&self) -> Option<Seqno> {
         self.transfer().map(|transfer| transfer.upto)
     }
 
-    /// The database is there, and follows by these missing entries.
+    /// Continues with these missing entries: the database is there, by the SST or the script.
     pub(crate) fn go_on_with(&mut self, ist: Ist) {
         if let Stage::Transfer(transfer) = &mut self.stage {
             transfer.phase = Phase::Ist(ist);
@@ -311,7 +315,7 @@ impl StateTransfer {
         }
     }
 
-    /// The missing entries being pulled.
+    /// Returns the running IST.
     pub(crate) fn ist(&self) -> Option<&Ist> {
         match &self.transfer()?.phase {
             Phase::Ist(ist) => Some(ist),
@@ -319,7 +323,7 @@ impl StateTransfer {
         }
     }
 
-    /// The same, for their answers.
+    /// As [`Self::ist`], for answers.
     pub(crate) fn ist_mut(&mut self) -> Option<&mut Ist> {
         match &mut self.stage {
             Stage::Transfer(Transfer {
@@ -332,12 +336,12 @@ impl StateTransfer {
 
     // --- the script before an IST
 
-    /// The server awaits no snapshot, only the script.
+    /// Returns true if the server awaits no SST, only the script.
     pub(crate) fn awaits_script(&self) -> bool {
         matches!(self.script, Script::Runs { .. })
     }
 
-    /// No script has run in this connection.
+    /// Returns true if no script has run in this connection.
     pub(crate) fn has_run_no_script(&self) -> bool {
         self.script == Script::NotRun
     }
@@ -346,7 +350,7 @@ impl StateTransfer {
         self.script == Script::Over
     }
 
-    /// The script is to run before the missing entries are handed over; false if none are pulled.
+    /// Makes the script run before the missing entries are handed over. Returns false if none are pulled.
     pub(crate) fn run_script(&mut self) -> bool {
         let Some(own_log) = self.ist().map(Ist::may_read_own_log) else {
             return false;
@@ -356,7 +360,7 @@ impl StateTransfer {
         true
     }
 
-    /// The script is over. True if the IST that follows may read the own log.
+    /// Ends the script. Returns true if the IST that follows may read the local log.
     pub(crate) fn end_script(&mut self) -> bool {
         let script = std::mem::replace(&mut self.script, Script::Over);
         matches!(script, Script::Runs { own_log: true })

@@ -26,7 +26,7 @@ pub enum LocalState {
     Inconsistent = 5,
 }
 
-/// As Galera's log names them: operators and tools look for these words.
+/// Galera's names in the log: operators and tools look for these words.
 impl fmt::Display for LocalState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -40,21 +40,21 @@ impl fmt::Display for LocalState {
     }
 }
 
-/// The next thing that a node waits for, once the group has taken it in.
+/// The next thing that a node waits for, after the group has admitted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeWait {
-    /// The state of the order, from another member.
+    /// The control state, from another member.
     Admission,
     /// A member that gives its database.
     Donor,
-    /// The database of another member; its name, if it is known.
+    /// The database of another member.
     StateTransfer {
-        /// Who gives it.
+        /// Name of the donor, if known.
         donor: Option<String>,
     },
     /// The write-sets that it missed.
     IncrementalTransfer,
-    /// What was ordered meanwhile.
+    /// The write-sets that were ordered meanwhile.
     CatchUp,
 }
 
@@ -71,7 +71,7 @@ pub struct QueueLength {
     pub avg: f64,
 }
 
-/// A snapshot of the node's counters, in the order of the server's list.
+/// The node's counters at one moment, in the order of the server's list.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // each field is the status variable of the same name
 pub struct Status {
@@ -101,7 +101,7 @@ pub struct Status {
     pub flow_control_recv: u64,
     /// True while this node's writers wait.
     pub flow_control_active: bool,
-    /// True while this node asks the others to wait.
+    /// True while this node requests that the others wait.
     pub flow_control_requested: bool,
     pub cert_deps_distance: f64,
     pub apply_oooe: f64,
@@ -123,11 +123,11 @@ pub struct Status {
     /// Sum of the weights of the configuration in force.
     pub cluster_weight: u64,
     pub desync_count: u64,
-    /// How far the database has come, while it catches up.
+    /// The catch-up progress, while there is one.
     pub progress: Option<Progress>,
     /// Names of the members that the group has left out of flow control.
     pub left_out: Vec<String>,
-    /// Time that own writers waited for a pace, and were not stopped.
+    /// Time that own writers waited for a pace, without the time that they were stopped.
     pub paced_ns: u64,
     /// Write-sets that this node knows to be ordered and has not committed.
     pub lag_seqnos: u64,

@@ -1,7 +1,7 @@
-//! The submissions of this node that are in flight: numbered, and remembered until the order or the group answers. Rollback
-//! fragments that were lost wait here, too: they are sent before any write-set.
+//! The submissions of this node that are in flight: numbered, and remembered until the order or the group answers. Lost
+//! rollback fragments wait here, too: they are sent before any write-set.
 //!
-//! In come messages and drafts; out go submissions for the group.
+//! In: messages and drafts. Out: submissions for the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,20 +22,20 @@ const SAY_AGAIN_MS: u64 = 100;
 pub(crate) enum Sent {
     Trx(TrxId),
     Toi(ConnId),
-    /// Rollback fragment of a streaming transaction: nobody waits for it.
+    /// Rollback fragment of a streaming transaction: no caller waits for it.
     Rollback(TrxId),
     StateRequest,
-    /// Where a database stands that may hold an action above its position.
+    /// The position of a database that may hold an action above it.
     Doubt,
     Joined,
     Synced,
     Donated,
-    /// `as_donor`: the server that asked was one, and knew it.
+    /// `as_donor`: the server that asked was a donor, and knew it.
     Desync {
         ticket: Ticket,
         as_donor: bool,
     },
-    /// A desync that nobody waits for (any more).
+    /// A desync without a waiting caller.
     UnheardDesync,
     Resync,
     Cut,
@@ -49,20 +49,20 @@ pub(crate) enum Sent {
 pub(crate) struct Submissions {
     last_number: u64,
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
-    /// Those in flight that the group has let go of with unknown fate, and that are waited for all the same.
+    /// Submissions that the group has let go of with unknown fate, but whose callers still wait.
     undecided: BTreeSet<u64>,
-    /// Goes up whenever a submission lets go of its locks before it is decided: abandoned with
-    /// unknown fate, or brute-force aborted. The exemption from conflicts with own write-sets rests
-    /// on these locks: it holds within one epoch only (rule 9d).
+    /// Rises whenever a submission releases its locks before it is decided: it was abandoned with unknown fate, or
+    /// aborted by brute force. Own write-sets are exempt from conflicts with each other only because of these locks. So
+    /// the exemption holds within one epoch only (rule 9d).
     epoch: u64,
     /// Rollback fragments that could not be sent, or that the group has let go of.
     lost_rollbacks: Vec<TrxId>,
-    /// No control message is submitted before.
+    /// The time before which no control message is submitted.
     again_at_ms: u64,
 }
 
 impl Submissions {
-    /// A new connection begins: its numbers count anew.
+    /// Starts over for a new connection: its numbers start again.
     pub(crate) fn start_over(&mut self) {
         *self = Submissions {
             again_at_ms: self.again_at_ms,
@@ -77,7 +77,7 @@ impl Submissions {
         Action::Group(GroupAction::Submit { number, payload })
     }
 
-    /// The same, unless it is in flight already, or the group has just refused one.
+    /// As [`Self::submit`], unless the message is in flight already, or the group has just refused one.
     pub(crate) fn submit_once(
         &mut self,
         now_ms: u64,
@@ -116,7 +116,7 @@ impl Submissions {
         is_sent.then(|| self.write_set(Sent::Rollback(trx), draft, last_seen, -1))
     }
 
-    /// This rollback fragment could not be sent, or the group has let go of it.
+    /// Notes a rollback fragment that could not be sent, or that the group has let go of.
     pub(crate) fn lose_rollback(&mut self, trx: TrxId) {
         self.lost_rollbacks.push(trx);
     }
@@ -125,7 +125,7 @@ impl Submissions {
         !self.lost_rollbacks.is_empty()
     }
 
-    /// Submits the rollback fragments that were lost, unless the group has just refused something.
+    /// Submits the lost rollback fragments, unless the group has just refused a submission.
     pub(crate) fn lost_rollbacks(&mut self, now_ms: u64, last_seen: Seqno) -> Vec<Action> {
         if !self.may_say(now_ms) {
             return Vec::new();
@@ -135,40 +135,40 @@ impl Submissions {
             .collect()
     }
 
-    /// The group takes nothing at the moment: to submit the same again at once would go on for ever.
+    /// Notes that the group takes nothing at the moment: an immediate repetition would go on for ever.
     pub(crate) fn refused(&mut self, now_ms: u64) {
         self.again_at_ms = now_ms + SAY_AGAIN_MS;
     }
 
-    /// False for a while after the group has refused a submission.
+    /// Returns false for a while after the group has refused a submission.
     pub(crate) fn may_say(&self, now_ms: u64) -> bool {
         now_ms >= self.again_at_ms
     }
 
-    /// When control messages may be submitted again; None: now.
+    /// Returns the time from which control messages may be submitted again; None: now.
     pub(crate) fn again_at_ms(&self, now_ms: u64) -> Option<u64> {
         (!self.may_say(now_ms)).then_some(self.again_at_ms)
     }
 
-    /// A submission lets go of its locks before it is decided.
+    /// Raises the epoch, because a submission releases its locks before it is decided.
     pub(crate) fn raise_epoch(&mut self) {
         self.epoch += 1;
     }
 
-    /// Takes the next number. `last_seen` of a write-set, else the greatest seqno there is.
+    /// Takes the next number. `last_seen`: of a write-set; otherwise the greatest seqno there is.
     fn send(&mut self, sent: Sent, last_seen: Seqno) -> u64 {
         self.last_number += 1;
         self.in_flight.insert(self.last_number, (sent, last_seen));
         self.last_number
     }
 
-    /// It was ordered, or failed. None: it was given up before.
+    /// Takes a submission that was ordered, or failed. None: it was given up before.
     pub(crate) fn take(&mut self, number: u64) -> Option<Sent> {
         self.undecided.remove(&number);
         self.in_flight.remove(&number).map(|(sent, _)| sent)
     }
 
-    /// The group has let go of it, and it may come all the same: it stays in flight.
+    /// Keeps a submission in flight that the group has let go of: it may come all the same.
     pub(crate) fn keep_undecided(&mut self, number: u64, sent: Sent) {
         self.in_flight.insert(number, (sent, Seqno::MAX));
         self.undecided.insert(number);
@@ -178,22 +178,22 @@ impl Submissions {
         !self.undecided.is_empty()
     }
 
-    /// `number` was ordered: what is undecided below it never will be, as an origin's submissions are
-    /// ordered by their numbers.
+    /// Takes the undecided submissions below `number`, which was ordered: they never will be, since an origin's
+    /// submissions are ordered by their numbers.
     pub(crate) fn take_overtaken(&mut self, number: u64) -> Vec<Sent> {
         let later = self.undecided.split_off(&number);
         let overtaken = std::mem::replace(&mut self.undecided, later);
         overtaken.into_iter().filter_map(|n| self.take(n)).collect()
     }
 
-    /// Gives up all.
+    /// Takes all submissions, to give them up.
     pub(crate) fn take_all(&mut self) -> Vec<(u64, Sent)> {
         self.undecided.clear();
         let all = std::mem::take(&mut self.in_flight).into_iter();
         all.map(|(number, (sent, _))| (number, sent)).collect()
     }
 
-    /// The caller of desync() has gone.
+    /// Notes that the caller of desync() has gone.
     pub(crate) fn abandon_desync(&mut self, ticket: Ticket) {
         for (sent, _) in self.in_flight.values_mut() {
             if matches!(sent, Sent::Desync { ticket: of, .. } if *of == ticket) {
@@ -202,7 +202,7 @@ impl Submissions {
         }
     }
 
-    /// Nobody is to be granted the desyncs that are under way: who waits for them.
+    /// Withdraws all desyncs in flight, so that none is granted. Returns their callers.
     pub(crate) fn abandon_desyncs(&mut self) -> Vec<Ticket> {
         let mut tickets = Vec::new();
         for (sent, _) in self.in_flight.values_mut() {
@@ -214,7 +214,7 @@ impl Submissions {
         tickets
     }
 
-    /// True if a desync or resync is under way.
+    /// Returns true if a desync or resync is in flight.
     pub(crate) fn changes_desyncs(&self) -> bool {
         let changes = |sent: &Sent| {
             matches!(
@@ -225,7 +225,7 @@ impl Submissions {
         self.in_flight.values().any(|(sent, _)| changes(sent))
     }
 
-    /// The last rollback fragment in flight.
+    /// Returns the number of the last rollback fragment in flight.
     pub(crate) fn last_rollback(&self) -> Option<u64> {
         let mut latest_first = self.in_flight.iter().rev();
         latest_first
@@ -241,7 +241,7 @@ impl Submissions {
         self.in_flight.values().any(|(sent, _)| *sent == what)
     }
 
-    /// The least last_seen among own write-sets in flight.
+    /// Returns the least last_seen among own write-sets in flight.
     pub(crate) fn least_seen(&self) -> Option<Seqno> {
         self.in_flight.values().map(|(_, seen)| *seen).min()
     }

@@ -1,23 +1,26 @@
-//! Sizes and times at which the replicator goes about things otherwise.
+//! Sizes and times that switch the replicator to another way of working.
 
-/// Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross them.
+/// The thresholds. Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// What a database has committed may still be lost for so long in a crash, if it flushes its own log every second only
-    /// (innodb_flush_log_at_trx_commit 0 and 2): it is replayed from ours, be that larger than gcache.size for it.
+    /// Time for which a crash may still take a database's commits, if the database flushes its own log only every
+    /// second (innodb_flush_log_at_trx_commit 0 and 2). Our log keeps the entries of that time for a replay, even if
+    /// our log grows above gcache.size.
     pub unflushed_ms: u64,
-    /// What this node has applied is reported after so many write-sets
-    /// (server-contract-traps.md#reports-of-what-is-applied) ...
+    /// Number of write-sets after which this node reports its applied watermark
+    /// (server-contract-traps.md#reports-of-what-is-applied).
     pub report_write_sets: u32,
-    /// ... or after so long, if there is anything new.
+    /// Time after which it reports in any case, if the watermark has risen.
     pub report_ms: u64,
-    /// So much of what waits in the log is read back at once ...
+    /// Bytes of waiting payloads that are read back from the log at once.
     pub read_back_bytes: usize,
-    /// ... and no more than this in one go to be processed: the lock is held, and others wait for a sign of life.
+    /// Bytes that are read back in one go to be processed: meanwhile the lock is held, and other members wait for a
+    /// sign of life.
     pub slice_bytes: usize,
-    /// A control state travels in chunks of so many bytes.
+    /// Size of the chunks of a control state, in bytes.
     pub chunk_bytes: usize,
-    /// So many pulled entries wait to be applied before the next are pulled.
+    /// Maximum of pulled entries that wait to be applied before more are pulled.
     pub pulled_entries: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Own write-sets that are not submitted yet: those that wait for flow control, and large ones that are handed to a majority
+//! Own write-sets that are not submitted yet. Some wait for flow control. Large ones go to a majority as bulk payloads
 //! before they take a number, so that nothing waits behind them (rule 8).
 //!
-//! In come drafts; out go bulk payloads to be handed to the others, and, in order, what may be submitted.
+//! In: drafts. Out: bulk payloads to be handed to the others, and write-sets to be submitted, in order.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(crate) struct Held {
 /// The end of a write-set that is not submitted any more, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Dropped {
-    /// The group is to forget this bulk payload.
+    /// The group must forget this bulk payload.
     Recall { parcel: u64 },
     /// Its caller gets an answer.
     GivenUp(Sent),
@@ -27,15 +27,15 @@ pub(crate) enum Dropped {
 
 #[derive(Debug, Default)]
 pub(crate) struct Unsent {
-    /// Wait for flow control, in order.
+    /// Write-sets that wait for flow control, in order.
     held: VecDeque<Held>,
     last_parcel: u64,
-    /// Wait until a majority holds them, each with its number as a bulk payload of the group.
+    /// Write-sets that wait until a majority holds them, each with its number as a bulk payload of the group.
     spreading: Vec<(u64, Held)>,
 }
 
 impl Unsent {
-    /// A new connection begins. The numbers of bulk payloads go on.
+    /// Starts over for a new connection. The numbers of bulk payloads go on.
     pub(crate) fn start_over(&mut self) {
         *self = Unsent {
             last_parcel: self.last_parcel,
@@ -47,17 +47,17 @@ impl Unsent {
         self.held.len() + self.spreading.len()
     }
 
-    /// Some write-set waits for flow control.
+    /// Returns true if a write-set waits for flow control.
     pub(crate) fn is_any_held(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Waits for flow control, behind all that wait already.
+    /// Makes a write-set wait for flow control, behind all that wait already.
     pub(crate) fn hold(&mut self, held: Held) {
         self.held.push_back(held);
     }
 
-    /// The first that waits for flow control.
+    /// Takes the first write-set that waits for flow control.
     pub(crate) fn next_held(&mut self) -> Option<Held> {
         self.held.pop_front()
     }
@@ -76,13 +76,13 @@ impl Unsent {
         })
     }
 
-    /// A majority holds this bulk payload; None: its write-set was given up meanwhile.
+    /// Takes the write-set of a bulk payload that a majority holds; None: it was given up meanwhile.
     pub(crate) fn is_spread(&mut self, parcel: u64) -> Option<Held> {
         let index = self.spreading.iter().position(|(at, _)| *at == parcel)?;
         Some(self.spreading.remove(index).1)
     }
 
-    /// Nobody waits for this write-set any more. Gives the bulk payloads to recall.
+    /// Drops a write-set whose caller no longer waits. Returns the bulk payloads to recall.
     pub(crate) fn recall(&mut self, sent: Sent) -> Vec<u64> {
         let is_it = |held: &Held| held.sent == sent;
         let spreading = self.spreading.iter().filter(|(_, held)| is_it(held));
@@ -95,7 +95,7 @@ impl Unsent {
         parcels
     }
 
-    /// Nothing that waits is submitted any more.
+    /// Gives up all write-sets that wait.
     pub(crate) fn give_up(&mut self) -> Vec<Dropped> {
         let spreading = std::mem::take(&mut self.spreading);
         let recalled = spreading.iter().map(|(parcel, _)| *parcel);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Incarnation};
 
-/// How many views are remembered.
+/// Number of views that are remembered.
 const RECENT: usize = 64;
 
 /// Views and their seqnos, oldest first.
@@ -36,29 +36,29 @@ impl Views {
         self.0.back()
     }
 
-    /// The oldest that is remembered.
+    /// Returns the oldest remembered view.
     pub fn oldest(&self) -> Option<&(Seqno, Configuration)> {
         self.0.front()
     }
 
-    /// The first view of all, if it is remembered.
+    /// Returns the first view of all, if it is remembered.
     pub fn first(&self) -> Option<&(Seqno, Configuration)> {
         let forgets = self.0.len() >= RECENT;
         self.oldest().filter(|_| !forgets)
     }
 
-    /// The last view at or below `seqno`, if it is remembered.
+    /// Returns the last view at or below `seqno`, if it is remembered.
     pub fn at(&self, seqno: Seqno) -> Option<&(Seqno, Configuration)> {
         self.0.iter().rev().find(|(at, _)| *at <= seqno)
     }
 
-    /// The first view above `seqno`.
+    /// Returns the first view above `seqno`.
     pub fn after(&self, seqno: Seqno) -> Option<&Configuration> {
         let next = self.0.iter().find(|(at, _)| *at > seqno);
         next.map(|(_, view)| view)
     }
 
-    /// The first view that is not below the one after it, or above `seqno`.
+    /// Returns the first view that is not below the one after it, or above `seqno`.
     pub fn misplaced(&self, seqno: Seqno) -> Option<Seqno> {
         let seqnos = self.0.iter().map(|(at, _)| *at);
         let ends = seqnos.clone().skip(1).chain([seqno.saturating_add(1)]);
@@ -66,7 +66,8 @@ impl Views {
         views.find(|(at, end)| at >= end).map(|(at, _)| at)
     }
 
-    /// How many entries came while `member` was in no view, if the last view is the first one after that; the view counts, too.
+    /// Returns the number of entries that came while `member` was in no view, with the last view included. Some only if
+    /// the last view is the first one with `member` again.
     pub fn missed_by(&self, member: Incarnation) -> Option<Seqno> {
         let mut views = self.0.iter().rev();
         let is_in = |view: &Configuration| view.index_of(member).is_some();
@@ -75,7 +76,7 @@ impl Views {
         without.last().map(|(first, _)| last - first + 1)
     }
 
-    /// The view with exactly this seqno, if it is remembered.
+    /// Returns the view with exactly this seqno, if it is remembered.
     pub fn with(&self, seqno: Seqno) -> Option<&Configuration> {
         let found = self.0.iter().find(|(at, _)| *at == seqno);
         found.map(|(_, view)| view)

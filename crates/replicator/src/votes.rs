@@ -1,5 +1,5 @@
-//! Votes on apply errors (rule 22, server-contract-callbacks.md#error-votes): do the members that applied a seqno
-//! agree on how it ended? The replicated part.
+//! Votes on apply errors (rule 22, server-contract-callbacks.md#error-votes): the members that applied a seqno compare
+//! its outcome. The replicated part.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use trireme_mutants::{Mutant, planted};
 use crate::message::MessageError;
 use crate::wire::{Reader, put_count};
 
-/// A ballot: 0 for success, else a digest of the error.
+/// A ballot: 0 for success, otherwise a digest of the error.
 pub(crate) type Ballot = u64;
 
-/// How many results are remembered for members that vote late.
+/// Number of results that are remembered for members that vote late.
 const REMEMBERED: usize = 64;
 
 /// Open votes and the results of the last ones: equal on all nodes at equal positions.
@@ -27,18 +27,19 @@ pub(crate) struct Votes {
 
 #[derive(Clone, Debug, Default, PartialEq, Hash)]
 struct Open {
-    /// So many successes decide it at once; 0: no number does.
+    /// Number of successes that decide the vote at once; 0: no number does.
     policy: u8,
     cast: BTreeMap<Incarnation, Ballot>,
 }
 
 impl Votes {
-    /// The cluster's decision, if there is one.
+    /// Returns the cluster's decision, if there is one.
     pub(crate) fn result(&self, seqno: Seqno) -> Option<Ballot> {
         self.results.get(&seqno).copied()
     }
 
-    /// A member votes; the first ballot of each member counts, unless it is too late, and the policy of the first of all.
+    /// Casts a member's ballot. The first ballot of each member counts, unless it is too late, and the policy of the
+    /// very first ballot.
     pub(crate) fn cast(&mut self, seqno: Seqno, from: Incarnation, ballot: Ballot, policy: u8) {
         if !self.results.contains_key(&seqno) {
             let cast = BTreeMap::new();
@@ -47,7 +48,7 @@ impl Votes {
         }
     }
 
-    /// True if this member's ballot is in, or nobody needs it any more.
+    /// Returns true if this member's ballot is cast, or no longer needed.
     pub(crate) fn has_voted(&self, seqno: Seqno, member: Incarnation) -> bool {
         self.results.contains_key(&seqno)
             || self
@@ -56,16 +57,16 @@ impl Votes {
                 .is_some_and(|open| open.cast.contains_key(&member))
     }
 
-    /// Seqnos that are being voted on.
+    /// Returns the seqnos with open votes.
     pub(crate) fn open(&self) -> impl Iterator<Item = Seqno> + '_ {
         self.open.keys().copied()
     }
 
-    /// Decides what can be decided. `voters`: whose ballot is waited for, and the seqno up to which
-    /// each has reported to have applied all (without an error, else it had voted first).
-    /// `committed_by`: the origin of a write-set, which had committed it before anybody could fail to
-    /// apply it; it counts even if nobody waits for its ballot. `applied_by_all`: up to here everybody
-    /// who counted had applied all, which was a success unless there is a result.
+    /// Decides the votes that can be decided. `voters`: the members whose ballots are awaited, each with the seqno up
+    /// to which it has reported to have applied everything (without an error: otherwise it would have voted first).
+    /// `committed_by`: the origin of a write-set, which had committed it before any other member could fail to apply
+    /// it; its success counts even if no one awaits its ballot. `applied_by_all`: up to this seqno all counting members
+    /// had applied everything, with success unless there is a result.
     pub(crate) fn decide(
         &mut self,
         voters: &BTreeMap<Incarnation, Seqno>,
@@ -129,9 +130,9 @@ impl Votes {
     }
 }
 
-/// The ballot that most cast; success wins a tie, and wins at once with as many as the policy asks for. None while
-/// missing ballots could change that.
-/// `further_successes`: of those who neither vote nor are waited for.
+/// Returns the ballot that most members cast. Success wins a tie, and wins at once with as many ballots as the policy
+/// demands. None while missing ballots could change the result. `further_successes`: successes of members that neither
+/// vote nor are awaited.
 fn winner(
     seqno: Seqno,
     Open { policy, cast }: &Open,
@@ -154,7 +155,7 @@ fn winner(
     if enough > 0 && counts.get(&0).is_some_and(|successes| *successes >= enough) {
         return Some(0);
     }
-    // Of equal counts the least ballot wins: success is 0, and always in the list.
+    // Of equal counts the lowest ballot wins: success is 0, and always in the list.
     let (best, count) = counts
         .iter()
         .map(|(b, c)| (*b, *c))
@@ -168,9 +169,9 @@ fn winner(
     (missing == 0 || count > rival + missing).then_some(best)
 }
 
-/// The ballot for an error at a seqno; never 0. The server describes an error as ` MESSAGE, Error_code: NUMBER;` for each
-/// condition (without the message after total-order actions): the message is in the language of the node, so that only the
-/// numbers count. What has none counts as it is.
+/// Returns the ballot for an error at a seqno; never 0. The server describes an error as ` MESSAGE, Error_code:
+/// NUMBER;` for each condition (without the message after total-order actions). The message is in the language of the
+/// node, so only the numbers count. A text without numbers counts as it is.
 pub(crate) fn ballot(seqno: Seqno, error: &Bytes) -> Ballot {
     let mut bytes = seqno.to_le_bytes().to_vec();
     let codes = error_codes(error);
@@ -181,7 +182,7 @@ pub(crate) fn ballot(seqno: Seqno, error: &Bytes) -> Ballot {
     xxhash_rust::xxh3::xxh3_64(&bytes).max(1)
 }
 
-/// The numbers of the conditions in a server's description of an error.
+/// Returns the numbers of the conditions in a server's description of an error.
 fn error_codes(error: &[u8]) -> Vec<u32> {
     const BEFORE: &[u8] = b"Error_code: ";
     let mut codes = Vec::new();

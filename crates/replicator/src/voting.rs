@@ -1,7 +1,7 @@
-//! Votes on apply errors: this node's part (rule 22). A caller that reports an error waits, inside commit order, until the
-//! cluster has decided; a node that is outvoted has diverged and leaves.
+//! Votes on apply errors: this node's part (rule 22). A caller that reports an error waits, inside commit order, until
+//! the cluster has decided. A node that is outvoted has diverged and leaves.
 //!
-//! In come errors of this node and the cluster's decisions; out go ballots and [`VotingOutput`]s.
+//! In: errors of this node, and the cluster's decisions. Out: ballots and [`VotingOutput`]s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::event::{ConnId, Ticket};
 use crate::message::Message;
 use crate::votes::{Ballot, ballot};
 
-/// How much of an error's text goes into the logs of all nodes.
+/// Maximum of an error's text in the logs of all nodes, in bytes.
 const TEXT_BYTES: usize = 512;
 
 /// The call that reported an error and waits for the decision.
@@ -25,24 +25,24 @@ pub(crate) enum Caller {
     Isolation(Ticket, ConnId),
 }
 
-/// Where this node stands when an error comes that the cluster has not decided on.
+/// This node's position when it has an error on which the cluster has not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standpoint {
-    /// In step: it votes.
+    /// It is in step, and votes.
     Voter,
-    /// No member has this total-order action behind it: all restarted, and read their logs back. That it fails here
-    /// counts as its outcome until the members have voted. Else an action that fails everywhere, and was not voted on
-    /// before all died, would cost every database.
+    /// No member has applied this total-order action yet: all restarted, and read their logs back. The error here
+    /// counts as the outcome until the members have voted. Otherwise an action that fails everywhere, and was not voted
+    /// on before all members died, would cost every database.
     FirstToKnow,
-    /// It catches up: the others have the vote behind them.
+    /// It catches up: the others have already voted.
     Behind,
 }
 
 /// Voting's requests to the coordinator, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum VotingOutput {
-    /// The database says that it holds what it has not applied: not to be believed until the cluster agrees, neither
-    /// after a crash nor by others.
+    /// The database counts an entry as applied that it has not applied. Neither a crash recovery nor other members may
+    /// rely on it until the cluster agrees.
     MarkUnsafe,
     /// Ends one [`VotingOutput::MarkUnsafe`].
     MarkSafe,
@@ -54,11 +54,11 @@ pub(crate) enum VotingOutput {
         text: String,
         caller: Caller,
     },
-    /// The same, and no caller waits.
+    /// As `Outvoted`, but no caller waits.
     Diverged { seqno: Seqno, text: String },
 }
 
-/// An error of this node's that is being voted on.
+/// An error of this node with an open vote.
 #[derive(Debug)]
 struct Dispute {
     ballot: Ballot,
@@ -67,7 +67,7 @@ struct Dispute {
 }
 
 impl Dispute {
-    /// Lets the caller go on. `winner`: None if there is nobody to agree with.
+    /// Lets the caller go on. `winner`: None if no decision will come.
     fn settle(self, seqno: Seqno, winner: Option<Ballot>) -> VotingOutput {
         let Dispute {
             ballot,
@@ -85,17 +85,17 @@ impl Dispute {
     }
 }
 
-/// Of one connection.
+/// The votes of one connection.
 #[derive(Debug)]
 pub(crate) struct Voting {
-    /// Errors by seqno, whose callers wait.
+    /// Errors by seqno; their callers wait.
     disputes: BTreeMap<Seqno, Dispute>,
-    /// Errors, and their texts, that were taken for the cluster's, by seqno.
+    /// Errors, with their texts, that were taken for the cluster's outcome, by seqno.
     presumed: BTreeMap<Seqno, (Ballot, String)>,
-    /// The entries that the log had as failed, in the state transfer of this connection: given to the server as dummies.
-    /// All else that has passed commit order was applied.
+    /// The entries that failed by the log, in the state transfer of this connection: the server got them as dummies.
+    /// All other entries that have passed commit order were applied.
     dummies: BTreeSet<Seqno>,
-    /// The snapshot that this connection took ends here; -1: it has taken none.
+    /// The last seqno of the SST that this connection took; -1: it has taken none.
     snapshot_at: Seqno,
 }
 
@@ -111,7 +111,7 @@ impl Default for Voting {
 }
 
 impl Voting {
-    /// Applying `seqno` ended with an error here: its caller waits for the vote.
+    /// Opens a dispute: applying `seqno` ended with an error here, and its caller waits for the vote.
     pub(crate) fn dispute(
         &mut self,
         context: &Context,
@@ -146,13 +146,13 @@ impl Voting {
         }
     }
 
-    /// True if a caller waits for a decision, and so holds commit order.
+    /// Returns true if a caller waits for a decision, and so holds commit order.
     pub(crate) fn is_disputing(&self) -> bool {
         !self.disputes.is_empty()
     }
 
-    /// The ballots that this node has to cast: on every open vote, as soon as it knows, and on every error of its own.
-    /// `has_passed`: this seqno has left commit order.
+    /// Returns the ballots that this node has to cast: on every open vote, as soon as it knows its own outcome, and on
+    /// every error of its own. `has_passed`: this seqno has left commit order.
     pub(crate) fn ballots(
         &self,
         context: &Context,
@@ -185,7 +185,7 @@ impl Voting {
             .collect()
     }
 
-    /// The cluster has decided how `seqno` ended; None if this node has reported no error of it.
+    /// Takes in the cluster's decision on the outcome of `seqno`; None if this node has reported no error on it.
     pub(crate) fn decided(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
         self.end_presumed(seqno, winner)
             .or_else(|| self.end_dispute(seqno, Some(winner)))
@@ -205,22 +205,22 @@ impl Voting {
         Some(vec![dispute.settle(seqno, winner), VotingOutput::MarkSafe])
     }
 
-    /// True of a decision that is ordered below the end of this node's snapshot, which includes `seqno`: the donor
-    /// was there when it was decided, and would have left if it had disagreed.
+    /// Returns true for a decision that is ordered below the end of this node's SST, which includes `seqno`: the donor
+    /// was a member at the decision, and would have left if it had disagreed.
     pub(crate) fn donor_has_heeded(&self, context: &Context, seqno: Seqno) -> bool {
         let delivered = context.seqno().unwrap_or(-1);
         seqno <= self.snapshot_at && delivered < self.snapshot_at
     }
 
-    /// True if this node has applied `seqno` without an error, and the cluster has decided that it failed. A joiner, too,
-    /// must know: the vote may be over before its ballot counts, or before it has come to that seqno.
+    /// Returns true if this node has applied `seqno` without an error, and the cluster has decided that it failed. A
+    /// joiner must check that, too: the vote may be over before its ballot counts, or before it has come to that seqno.
     pub(crate) fn contradicts_success(&self, context: &Context, seqno: Seqno) -> bool {
         let result = context.control().and_then(|c| c.votes.result(seqno));
         !self.dummies.contains(&seqno) && result.is_some_and(|winner| winner != 0)
     }
 
-    /// In step with the group again, which may have decided meanwhile, or forgotten the vote: ends a dispute that is
-    /// not open any more. To be asked until None.
+    /// Ends a dispute that is no longer open, after the node is in step with the group again: the group may have
+    /// decided meanwhile, or forgotten the vote. Call it until None.
     pub(crate) fn next_over(&mut self, context: &Context) -> Option<Vec<VotingOutput>> {
         let votes = &context.control()?.votes;
         let is_open = |seqno: &Seqno| votes.open().any(|open| open == *seqno);
@@ -228,8 +228,8 @@ impl Voting {
         self.end_dispute(seqno, votes.result(seqno))
     }
 
-    /// The database has caught up: ends what was presumed and is decided by what the control state from a peer knew
-    /// already. To be asked until None.
+    /// Ends a presumption that is decided, after the database has caught up: a peer's control state already contained
+    /// the decision. Call it until None.
     pub(crate) fn next_presumed_decided(&mut self, context: &Context) -> Option<Vec<VotingOutput>> {
         let votes = &context.control()?.votes;
         let mut presumed = self.presumed.keys();
@@ -237,24 +237,24 @@ impl Voting {
         self.end_presumed(seqno, winner)
     }
 
-    /// Nobody will decide any more on the errors of this node: it cannot know whether it has diverged. To be asked until
+    /// Ends a dispute on which no decision will come: this node cannot know whether it has diverged. Call it until
     /// None.
     pub(crate) fn abandon_next(&mut self) -> Option<Vec<VotingOutput>> {
         let seqno = *self.disputes.keys().next()?;
         self.end_dispute(seqno, None)
     }
 
-    /// A state transfer begins: its log says anew which entries failed.
+    /// Forgets the dummies, because a state transfer begins: its log says again which entries failed.
     pub(crate) fn forget_dummies(&mut self) {
         self.dummies.clear();
     }
 
-    /// The server is given this seqno as a dummy.
+    /// Notes that the server gets this seqno as a dummy.
     pub(crate) fn passed_as_dummy(&mut self, seqno: Seqno) {
         self.dummies.insert(seqno);
     }
 
-    /// A snapshot has replaced the database: it ends at `seqno`. Gives one `MarkSafe` for each presumption.
+    /// Notes that an SST has replaced the database; it ends at `seqno`. Returns one `MarkSafe` for each presumption.
     pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> Vec<VotingOutput> {
         self.snapshot_at = seqno;
         let presumed = std::mem::take(&mut self.presumed);

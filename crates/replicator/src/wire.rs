@@ -1,5 +1,4 @@
-//! Reading and writing the primitives of the wire formats. Every length is checked before it is
-//! believed.
+//! Reads and writes the primitives of the wire formats. Every length is checked before it is used.
 
 use bytes::{Buf, Bytes};
 use trireme_certification::Seqno;
@@ -8,7 +7,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Member, ReplicaId, Sub
 use crate::history::Recorded;
 use crate::message::MessageError;
 
-/// Takes values off the front of bytes.
+/// Takes values off the front of a byte string.
 pub(crate) struct Reader {
     bytes: Bytes,
 }
@@ -53,7 +52,7 @@ impl Reader {
         Ok(self.bytes.get_u64_le())
     }
 
-    /// One that counting reaches, or -1: nobody has to mind what is above it or below.
+    /// Reads a seqno: -1, or a value that counting can reach, so that later code need not check for others.
     pub(crate) fn seqno(&mut self) -> Result<Seqno, MessageError> {
         let seqno = self.u64()?;
         match is_seqno(seqno as i64) {
@@ -73,7 +72,7 @@ impl Reader {
         self.uuid().map(Incarnation)
     }
 
-    /// Bytes with a length in front; a slice, not a copy.
+    /// Reads bytes with a length in front; a slice, not a copy.
     pub(crate) fn bytes(&mut self) -> Result<Bytes, MessageError> {
         let len = self.u32()? as usize;
         self.need(len)?;
@@ -87,7 +86,8 @@ impl Reader {
             .map_err(|_| MessageError::Utf8)
     }
 
-    /// A number of things of at least `min_bytes` each: fixed parts of them cannot be cut short then.
+    /// Reads a number of elements of at least `min_bytes` each, and checks it against the remaining length: fixed parts
+    /// of the elements cannot be cut short then.
     pub(crate) fn count(&mut self, min_bytes: usize) -> Result<usize, MessageError> {
         let count = self.u32()? as usize;
         if count.saturating_mul(min_bytes) > self.bytes.len() {
@@ -171,7 +171,7 @@ impl Reader {
     }
 }
 
-/// True for -1, and for what counting reaches.
+/// Returns true for -1, and for values that counting can reach.
 pub(crate) fn is_seqno(seqno: Seqno) -> bool {
     (-1..1 << 62).contains(&seqno)
 }
@@ -179,7 +179,7 @@ pub(crate) fn is_seqno(seqno: Seqno) -> bool {
 /// Appends bytes with their length in front.
 ///
 /// # Panics
-/// Above 4 GiB; nothing that is sent comes near (a write-set is limited to 2 GiB).
+/// Above 4 GiB; no field comes near (a write-set is limited to 2 GiB).
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = u32::try_from(bytes.len()).expect("no field is longer than 4 GiB");
     out.extend_from_slice(&len.to_le_bytes());

@@ -12,8 +12,8 @@ use crate::writeset::WriteSet;
 /// Names one piece of work within a connection.
 pub type WorkId = u64;
 
-/// One callback into the server. Handed out in order by [`crate::Replicator::take_work`]; several
-/// Apply may be under way at once, every other task runs alone.
+/// One callback into the server. Handed out in order by [`crate::Replicator::take_work`]; several Apply may run at
+/// once, every other task runs alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Comes back with the result.
@@ -22,7 +22,7 @@ pub struct Work {
     pub task: Task,
 }
 
-/// Which callback.
+/// The kind of a callback.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// connected(). Answer with WorkDone.
@@ -37,7 +37,7 @@ pub enum Task {
         request: Bytes,
         /// The state to send.
         gtid: Gtid,
-        /// True if only the position is to be passed on.
+        /// True if the server only passes the position on.
         bypass: bool,
     },
     /// apply(). Answer with WorkDone; the server enters and leaves commit order on the way.
@@ -56,7 +56,7 @@ pub enum Task {
 pub struct Apply {
     /// Its position.
     pub gtid: Gtid,
-    /// Every seqno up to this one is applied already.
+    /// Every seqno up to this one must be applied before.
     pub depends_on: Seqno,
     /// `WSREP_FLAG_*`, see [`crate::flags`].
     pub flags: u32,
@@ -71,7 +71,7 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// A write-set in the order. `failed`: it is a dummy that changes nothing.
+    /// Returns the task for a write-set in the order. `failed`: it is a dummy that changes nothing.
     pub(crate) fn of(
         write_set: &WriteSet,
         source: Incarnation,
@@ -108,6 +108,6 @@ pub struct View {
     pub my_index: Option<usize>,
     /// The same order on every node; empty in the final view.
     pub members: Vec<Member>,
-    /// Application protocol: the least of the members'.
+    /// Application protocol: the lowest of the members'.
     pub app_protocol: i32,
 }

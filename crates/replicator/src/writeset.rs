@@ -17,11 +17,11 @@ pub mod flags {
     pub const ROLLBACK: u32 = 0x002;
     /// Total-order isolation.
     pub const ISOLATION: u32 = 0x004;
-    /// Not to be applied beside anything.
+    /// Must not be applied in parallel with other write-sets.
     pub const PA_UNSAFE: u32 = 0x008;
     /// First (or only) fragment.
     pub const TRX_START: u32 = 0x040;
-    /// To be applied after all that its origin had seen.
+    /// Must be applied after everything that its origin had seen.
     pub const IMPLICIT_DEPS: u32 = 0x200;
     /// All bits that the wsrep API defines.
     pub const MASK: u32 = 0x3ff;
@@ -35,24 +35,24 @@ pub(crate) const CONN_AT: usize = 30;
 pub(crate) const PREVIOUS_AT: usize = 38;
 pub(crate) const KEYS_AT: usize = 46;
 
-/// The transaction of a submission; None: it is no write-set.
+/// Returns the transaction of a submission; None: it is no write-set.
 pub fn transaction_of(payload: &[u8]) -> Option<TrxId> {
     let is_write_set = payload.get(1) == Some(&KIND_WRITE_SET);
     let trx = payload.get(TRX_AT..CONN_AT).filter(|_| is_write_set)?;
     Some(TrxId::from_le_bytes(trx.try_into().ok()?))
 }
 
-/// Beyond this size the checksum takes so long that it is made outside of every lock.
+/// Size above which the checksum takes so long that it is made outside of every lock.
 const SUMMED_BYTES: usize = 1 << 20;
 
-/// A write-set of this node, complete but for what only the order knows: `last_seen`, `epoch` and
+/// A write-set of this node, complete except for the fields that depend on the order. `last_seen`, `epoch` and
 /// `previous` are filled in, in place, at the moment it is sent (server-contract-traps.md#when-last_seen-is-sampled).
 #[derive(Clone, Debug)]
 pub struct WriteSetDraft {
-    /// Only the header, if the rest was handed to the others already.
+    /// Only the header, if the others have got the rest already.
     bytes: Vec<u8>,
     parcel: Option<u64>,
-    /// Of what follows the header; only of a large one.
+    /// Digest of the bytes behind the header; only of a large write-set.
     digest: Option<u32>,
     keys: usize,
     keys_bytes: usize,
@@ -60,8 +60,7 @@ pub struct WriteSetDraft {
 }
 
 impl WriteSetDraft {
-    /// Encodes a write-set. `data` are consecutive pieces of the server's own bytes. Meant to be
-    /// called outside of every lock.
+    /// Encodes a write-set. `data` are consecutive pieces of the server's own bytes. Call it outside of every lock.
     pub fn new(flags: u32, trx: TrxId, conn: ConnId, keys: &KeySetBuilder, data: &[&[u8]]) -> Self {
         let data_bytes = data.iter().map(|piece| piece.len()).sum();
         let mut bytes = Vec::with_capacity(KEYS_AT + keys.bytes() + data_bytes);
@@ -88,25 +87,25 @@ impl WriteSetDraft {
         }
     }
 
-    /// Size on the wire.
+    /// Returns the size on the wire.
     pub fn len_bytes(&self) -> usize {
         KEYS_AT + self.keys_bytes + self.data_bytes
     }
 
-    /// True if the order does not take it, nor any log.
+    /// Returns true if neither the order nor any log takes it, because of its size.
     pub(crate) fn is_too_long(&self) -> bool {
         self.len_bytes() > PAYLOAD_MAX as usize
     }
 
-    /// One that says of itself that it takes so many bytes.
+    /// Returns a draft that claims a size of so many bytes.
     #[cfg(test)]
     pub(crate) fn claims(mut self, len_bytes: usize) -> Self {
         self.data_bytes = len_bytes - KEYS_AT - self.keys_bytes;
         self
     }
 
-    /// Gives the write-set away as a parcel of this number, to be handed to the others before it is finished:
-    /// its bytes, how many of them at the begin are not final, the CRC-32C of the rest.
+    /// Gives the write-set away as a bulk payload of this number, to be handed to the others before it is finished.
+    /// Returns its bytes, the number of bytes at the start that are not final, and the CRC-32C of the rest.
     pub(crate) fn split(&mut self, parcel: u64) -> (Bytes, u32, u32) {
         let header = self.bytes[..KEYS_AT].to_vec();
         let whole = std::mem::replace(&mut self.bytes, header);
@@ -115,7 +114,7 @@ impl WriteSetDraft {
         (Bytes::from(whole), KEYS_AT as u32, digest)
     }
 
-    /// The parcel that it was given away as.
+    /// Returns its number as a bulk payload.
     pub(crate) fn parcel(&self) -> Option<u64> {
         self.parcel
     }
@@ -133,7 +132,7 @@ impl WriteSetDraft {
         self.bytes[FLAGS_AT..LAST_SEEN_AT].copy_from_slice(&flags.to_le_bytes());
     }
 
-    /// (keys, bytes of keys, bytes of data, other bytes)
+    /// Returns (keys, bytes of keys, bytes of data, other bytes).
     pub(crate) fn sizes(&self) -> [u64; 4] {
         [
             self.keys as u64,
@@ -143,13 +142,14 @@ impl WriteSetDraft {
         ]
     }
 
-    /// The rollback of the streaming transaction `trx`.
+    /// Returns the rollback of the streaming transaction `trx`.
     pub(crate) fn rollback(trx: TrxId) -> Self {
         let flags = flags::ROLLBACK | flags::PA_UNSAFE;
         WriteSetDraft::new(flags, trx, ConnId::MAX, &KeySetBuilder::new(), &[])
     }
 
-    /// The finished write-set, or of a parcel the bytes at its begin; copies nothing. `previous`: see [`WriteSet::previous`].
+    /// Returns the finished write-set, or the bytes at the start of a bulk payload; copies nothing. `previous`: see
+    /// [`WriteSet::previous`].
     pub(crate) fn finish(mut self, last_seen: Seqno, epoch: u64, previous: Seqno) -> Bytes {
         self.bytes[PREVIOUS_AT..KEYS_AT].copy_from_slice(&previous.to_le_bytes());
         self.bytes[LAST_SEEN_AT..EPOCH_AT].copy_from_slice(&last_seen.to_le_bytes());
@@ -166,8 +166,7 @@ pub(crate) struct WriteSet {
     pub epoch: u64,
     pub trx: TrxId,
     pub conn: ConnId,
-    /// Of a streaming transaction: its fragment before this one, which is to be applied before it;
-    /// else -1.
+    /// In a streaming transaction: the fragment before this one, which must be applied before it; otherwise -1.
     pub previous: Seqno,
     /// The server's bytes: a part of the payload, not a copy.
     pub data: Bytes,
@@ -175,7 +174,7 @@ pub(crate) struct WriteSet {
 }
 
 impl WriteSet {
-    /// Reads the payload of a submission whose version and kind were looked at already.
+    /// Reads the payload of a submission. The caller has checked its version and kind.
     pub(crate) fn parse(payload: &Bytes) -> Result<Self, MessageError> {
         let header: &[u8; KEYS_AT] = payload.first_chunk().ok_or(MessageError::Truncated)?;
         let u64_at = |at: usize| {
@@ -204,12 +203,12 @@ impl WriteSet {
         })
     }
 
-    /// Size of the payload.
+    /// Returns the size of the payload.
     pub(crate) fn len_bytes(&self) -> usize {
         KEYS_AT + self.keys.len() + self.data.len()
     }
 
-    /// Its keys.
+    /// Returns its keys.
     pub(crate) fn keys(&self) -> KeySet<'_> {
         KeySet::parse(&self.keys)
             .expect("parse() has checked these bytes")
@@ -224,12 +223,13 @@ impl WriteSet {
         self.flags & flags::ROLLBACK != 0
     }
 
-    /// True if it is a part of a streaming transaction: of one that does not begin and commit at once.
+    /// Returns true if it is a part of a streaming transaction: one that does not begin and commit with the same
+    /// write-set.
     pub(crate) fn is_fragment(&self) -> bool {
         is_fragment(self.flags) && !self.is_isolation() && !self.is_rollback()
     }
 
-    /// What it names itself, whatever its keys say: to be applied only after all up to this.
+    /// Returns the seqno up to which everything must be applied before it, by its own fields and not by its keys.
     pub(crate) fn applied_after(&self, seqno: Seqno) -> Seqno {
         let seen = match self.flags & flags::IMPLICIT_DEPS {
             0 => -1,
@@ -241,12 +241,13 @@ impl WriteSet {
         }
     }
 
-    /// Flags under which the server gets it to apply: it knows a middle fragment by having none.
+    /// Returns the flags with which the server applies it: the server recognises a middle fragment by the lack of
+    /// flags.
     pub(crate) fn apply_flags(&self) -> u32 {
         self.flags & !flags::IMPLICIT_DEPS
     }
 
-    /// Flags under which a failed write-set reaches the server: it only takes its place
+    /// Returns the flags with which the server gets a failed write-set, which only takes its place
     /// (server-contract-callbacks.md#apply).
     pub(crate) fn dummy_flags(&self) -> u32 {
         if self.is_isolation() {
@@ -257,7 +258,7 @@ impl WriteSet {
     }
 }
 
-/// True unless a write-set with these flags both begins and commits its transaction.
+/// Returns true unless a write-set with these flags both begins and commits its transaction.
 pub(crate) fn is_fragment(flags: u32) -> bool {
     let whole = flags::TRX_START | flags::TRX_END;
     flags & whole != whole

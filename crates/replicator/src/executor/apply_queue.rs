@@ -12,10 +12,10 @@ use crate::message::Message;
 use crate::payload::{Memory, Missing, Payload};
 use crate::work::{Task, View, Work, WorkId};
 
-/// How many ready callbacks are announced at most; each one that is finished announces more.
+/// Maximum of ready callbacks that are announced; each finished one announces more.
 const MAX_ANNOUNCED: usize = 64;
 
-/// A task that a thread is at.
+/// The kind of a running task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Running {
     Apply {
@@ -23,7 +23,7 @@ pub(crate) enum Running {
         isolation: bool,
     },
     View(View),
-    /// Connected, Synced.
+    /// Connected or Synced.
     Other,
     SstRequest,
     Donate,
@@ -31,20 +31,20 @@ pub(crate) enum Running {
 
 struct Queued {
     task: Task,
-    /// For everything but Apply: runs when all up to here is released.
+    /// For every task but Apply: it runs when everything up to this seqno is released.
     after: Seqno,
-    /// For an Apply in isolation: grastate.dat was marked.
+    /// For an Apply in isolation: grastate.dat was marked unsafe.
     marked: bool,
     payload: Payload,
 }
 
 impl Queued {
-    /// True for the view by which the server hears that it is not in the primary component.
+    /// Returns true for the view that tells the server that it is not in the primary component.
     fn is_non_primary(&self) -> bool {
         matches!(&self.task, Task::View(view) if !view.primary)
     }
 
-    /// Takes its payload from an entry of the log; false if that is of something else.
+    /// Takes its payload from an entry of the log; returns false if that is another entry.
     fn takes(&mut self, delivery: &Delivery, bytes: usize) -> bool {
         let (Task::Apply(apply), Delivery::Submission { id, payload }) = (&mut self.task, delivery)
         else {
@@ -64,26 +64,26 @@ impl Queued {
     }
 }
 
-/// Callbacks are handed out strictly in order: a later one before an earlier one could take the last
-/// thread and leave the earlier one, for which it waits in commit order, without any.
+/// The queue. Callbacks are handed out strictly in order. Otherwise a later one could take the last thread, and wait in
+/// commit order for an earlier one that has no thread.
 #[derive(Default)]
 pub(crate) struct ApplyQueue {
     queue: VecDeque<Queued>,
-    /// How many at the front have their payload; the one after them is in the log only.
+    /// Number of callbacks at the front with their payload; the next one's is only in the log.
     here: usize,
-    /// The last one that is in the log only, if any is.
+    /// Position of the last payload that is only in the log, if any is.
     last_in_log: Position,
     running: BTreeMap<WorkId, Running>,
     next_id: WorkId,
     announced: usize,
-    /// It was noted that the server is given write-sets.
+    /// True if it was noted that the server gets write-sets.
     applying_noted: bool,
-    /// Number of Apply in the queue.
+    /// Number of Apply tasks in the queue.
     applies: usize,
-    /// The server was asked to send its state, and has not said yet that it has: a script of its may be under way, also
-    /// one of an earlier connection.
+    /// The server was asked to send its state, and has not reported the end yet. Its script may be running, even one of
+    /// an earlier connection.
     donates: bool,
-    /// The server takes itself for a donor: until it says that it has sent, or loses the primary component.
+    /// The server takes itself for a donor: until it reports that it has sent, or loses the primary component.
     is_donor: bool,
 }
 
@@ -102,7 +102,7 @@ impl ApplyQueue {
         });
     }
 
-    /// The next payload to be read back.
+    /// Returns the next payload to be read back.
     pub(crate) fn missing(&self) -> Option<Missing> {
         let Payload::InLog { position, bytes } = self.queue.get(self.here)?.payload else {
             return None; // `here` is where the first of them is
@@ -115,8 +115,8 @@ impl ApplyQueue {
         })
     }
 
-    /// Takes in what was read back from the first missing one on; gives how many: 0 if
-    /// that one is not there.
+    /// Takes in entries that were read back, from the first missing one on. Returns their number: 0 if that one is not
+    /// among them.
     pub(crate) fn restore(&mut self, found: Vec<(Position, Delivery)>, memory: &Memory) -> usize {
         let mut found = found.into_iter().peekable();
         let mut restored = 0;
@@ -144,13 +144,13 @@ impl ApplyQueue {
         self.here += waiting.take_while(is_here).count();
     }
 
-    /// Number of write-sets that wait.
+    /// Returns the number of write-sets that wait.
     pub(crate) fn applies(&self) -> usize {
         self.applies
     }
 
-    /// A new connection begins. Ids go on: an applier stuck in a callback of the last connection may
-    /// still report, and must not be taken for one of this.
+    /// Starts over for a new connection. Ids go on: an applier stuck in a callback of the last connection may still
+    /// report, and must not be taken for one of this connection.
     pub(crate) fn start_over(&mut self) {
         *self = ApplyQueue {
             next_id: self.next_id,
@@ -163,7 +163,7 @@ impl ApplyQueue {
         self.queue.is_empty() && self.running.is_empty()
     }
 
-    /// Drops what was not started and `unwanted` says so; returns it.
+    /// Drops the tasks that were not started and for which `unwanted` returns true; returns them.
     pub(crate) fn remove(&mut self, unwanted: impl Fn(&Task) -> bool) -> Vec<Task> {
         let mut removed = Vec::new();
         for queued in std::mem::take(&mut self.queue) {
@@ -183,7 +183,7 @@ impl ApplyQueue {
         removed
     }
 
-    /// True if the queue's front may run.
+    /// Returns true if the task at the queue's front may run.
     fn is_ready(&self, queued: &Queued, low: Seqno) -> bool {
         if queued.payload.is_in_log() {
             return false;
@@ -241,69 +241,69 @@ impl ApplyQueue {
         })
     }
 
-    /// The server was asked to send its state, and has not said yet that it has.
+    /// Returns true if the server was asked to send its state, and has not reported the end yet.
     pub(crate) fn donates(&self) -> bool {
         self.donates
     }
 
-    /// The server has sent its state, or could not begin to.
+    /// Notes that the server has sent its state, or could not begin to.
     pub(crate) fn end_donation(&mut self) {
         (self.donates, self.is_donor) = (false, false);
     }
 
-    /// The server takes itself for a donor, and has for as long as its callback took at least.
+    /// Returns true if the server takes itself for a donor, and its donate callback has returned.
     pub(crate) fn is_known_donor(&self) -> bool {
         let is_asked = |running: &Running| matches!(running, Running::Donate);
         self.is_donor && !self.running.values().any(is_asked)
     }
 
-    /// The server sends its state, or is about to be asked to.
+    /// Returns true if the server sends its state, or will be asked to.
     pub(crate) fn will_donate(&self) -> bool {
         let is_one = |queued: &Queued| matches!(queued.task, Task::Donate { .. });
         self.donates || self.queue.iter().any(is_one)
     }
 
-    /// True if the next is the view that makes a donor's server one no more, and nothing else is under way.
+    /// Returns true if the next task is the view that ends the server's donor state, and no other task is running.
     pub(crate) fn ends_donor_next(&self, low: Seqno) -> bool {
         let next = self.queue.front().filter(|next| next.is_non_primary());
         self.is_donor && next.is_some_and(|next| self.is_ready(next, low))
     }
 
-    /// The server is about to hear that it is not in the primary component, or hears it now.
+    /// Returns true if the server will hear, or now hears, that it is not in the primary component.
     pub(crate) fn shows_non_primary(&self) -> bool {
         let is_one = |running: &Running| matches!(running, Running::View(view) if !view.primary);
         self.queue.iter().any(Queued::is_non_primary) || self.running.values().any(is_one)
     }
 
-    /// A view is being shown.
+    /// Returns true while a view is being shown.
     pub(crate) fn is_in_view(&self) -> bool {
         let is_one = |running: &Running| matches!(running, Running::View(_));
         self.running.values().any(is_one)
     }
 
-    /// Nothing is handed out for now: what was announced is announced again.
+    /// Hands out nothing for now: announced tasks are announced again.
     pub(crate) fn hold(&mut self) {
         self.announced = 0;
     }
 
-    /// True if the next is a view at this seqno.
+    /// Returns true if the next task is a view at this seqno.
     pub(crate) fn shows_next(&self, seqno: Seqno) -> bool {
         let next = self.queue.front().map(|queued| &queued.task);
         matches!(next, Some(Task::View(view)) if view.primary && view.gtid.seqno == seqno)
     }
 
-    /// True if this seqno is a total-order action that an applier is at.
+    /// Returns true if an applier is executing this seqno, and it is a total-order action.
     pub(crate) fn is_action(&self, seqno: Seqno) -> bool {
         let is_it = |running: &Running| matches!(running, Running::Apply { seqno: at, isolation: true } if *at == seqno);
         self.running.values().any(is_it)
     }
 
-    /// A callback has returned.
+    /// Takes in the end of a callback.
     pub(crate) fn done(&mut self, id: WorkId) -> Option<Running> {
         self.running.remove(&id)
     }
 
-    /// Announces what has become ready.
+    /// Announces the tasks that have become ready.
     pub(crate) fn announce(&mut self, low: Seqno) -> Announced {
         let mut announced = Announced::default();
         if let Some(front) = self.queue.front_mut() {
@@ -332,14 +332,14 @@ impl ApplyQueue {
     }
 }
 
-/// Result of [`ApplyQueue::announce`]: what the coordinator does, in this order.
+/// Result of [`ApplyQueue::announce`]: the coordinator's steps, in this order.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Announced {
-    /// The server is about to be given the first write-set of this connection.
+    /// The server will get the first write-set of this connection.
     pub begins_to_apply: bool,
-    /// This total-order action is about to begin.
+    /// This total-order action will begin.
     pub action: Option<Gtid>,
-    /// So many threads are woken.
+    /// Number of threads to wake.
     pub wake: usize,
 }
 

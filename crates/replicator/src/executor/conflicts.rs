@@ -1,7 +1,7 @@
 //! Own transactions that lost against another write-set.
 //!
-//! In come losses where they are decided; counts go out, and each loss once, when its transaction is released: its thread knows the
-//! names of its keys. What waits is bounded. All this outlives connections.
+//! In: losses, where they are decided. Out: counts, and each loss once, when its transaction is released: its thread
+//! knows the names of its keys. The number of waiting losses is bounded. All this outlives connections.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +10,48 @@ use trireme_group::Incarnation;
 
 use crate::event::TrxId;
 
-/// So many losses wait for their transactions. Of more, those of the oldest transactions are forgotten.
+/// Maximum of losses that wait for their transactions. Beyond it, those of the oldest transactions are forgotten.
 const WAITING_MAX: usize = 1_000;
 
-/// How own transactions lost, counted since the process began.
+/// Numbers of own transactions that lost, by kind, counted since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConflictCounts {
     /// Write-sets that failed certification.
     pub certification: u64,
     /// Transactions that an applier rolled back before their write-set was ordered.
     pub brute_force_abort: u64,
-    /// Transactions that an applier rolled back after their write-set had passed: applied anew.
+    /// Transactions that an applier rolled back after their write-set had passed certification: they are applied anew.
     pub replay: u64,
 }
 
-/// How a transaction lost.
+/// The way in which a transaction lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictKind {
     /// Its write-set failed certification.
     Certification,
     /// An applier took its locks.
     BruteForceAbort,
-    /// Likewise, and its write-set is applied anew.
+    /// An applier took its locks, and its write-set is applied anew.
     Replay,
 }
 
 /// The write-set that won.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Winner {
-    /// Of its write-set.
+    /// Seqno of its write-set.
     pub seqno: Seqno,
-    /// Its member and that one's name; None: not known, or no member any more.
+    /// Its member, with the member's name; None: unknown, or no member any more.
     pub member: Option<(Incarnation, String)>,
 }
 
-/// A loss.
+/// The loss of an own transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// How it lost.
+    /// The way in which it lost.
     pub kind: ConflictKind,
-    /// Its own; None: it was not ordered.
+    /// Its own seqno; None: it was not ordered.
     pub seqno: Option<Seqno>,
-    /// None: a local statement, or one that the order does not know any more.
+    /// The winner; None: a local statement, or a write-set that the order no longer knows.
     pub winner: Option<Winner>,
 }
 
@@ -66,19 +66,19 @@ impl Conflicts {
         self.counts
     }
 
-    /// An own action failed certification that has no transaction.
+    /// Counts an own action, without a transaction, that failed certification.
     pub(crate) fn failed_certification(&mut self) {
         self.counts.certification += 1;
     }
 
-    /// The write-set of an own transaction failed certification.
+    /// Notes that the write-set of an own transaction failed certification.
     pub(crate) fn lost_certification(&mut self, trx: TrxId, seqno: Seqno, winner: Option<Winner>) {
         self.failed_certification();
         self.wait(trx, ConflictKind::Certification, Some(seqno), winner);
     }
 
-    /// An own transaction was rolled back. `is_sent`: its write-set is out, and is not counted before it is clear what becomes of
-    /// it. `is_known`: it will be released.
+    /// Notes that an own transaction was rolled back. `is_sent`: its write-set is sent, and the loss is counted only
+    /// when the outcome is clear. `is_known`: the transaction will be released.
     pub(crate) fn was_aborted(
         &mut self,
         trx: TrxId,
@@ -92,7 +92,7 @@ impl Conflicts {
         }
     }
 
-    /// An own transaction that was rolled back is applied anew.
+    /// Notes that an own transaction that was rolled back is applied anew.
     pub(crate) fn is_replayed(&mut self, trx: TrxId, seqno: Seqno) {
         self.counts.replay += 1;
         if let Some(loss) = self.waiting.get_mut(&trx) {
@@ -100,7 +100,7 @@ impl Conflicts {
         }
     }
 
-    /// The transaction is released: how it lost, if it did.
+    /// Takes the loss of a transaction that is released, if it lost.
     pub(crate) fn released(&mut self, trx: TrxId) -> Option<Loss> {
         match self.waiting.is_empty() {
             true => None,

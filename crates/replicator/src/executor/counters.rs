@@ -9,7 +9,7 @@ pub(crate) struct ExecutorCounters {
     pub local_commits: u64,
     pub local_cert_failures: u64,
     pub local_replays: u64,
-    /// Write-sets that came before all that they depend on was released.
+    /// Write-sets that were queued before all their dependencies were released.
     pub apply_waits: u64,
     pub out_of_order_entered: Average,
     pub out_of_order_left: Average,
@@ -19,13 +19,13 @@ pub(crate) struct ExecutorCounters {
 }
 
 impl ExecutorCounters {
-    /// A write-set was queued: so many wait now.
+    /// Counts a queued write-set; `length`: the number that wait now.
     pub(super) fn queued(&mut self, waits: bool, length: usize) {
         self.apply_waits += u64::from(waits);
         self.recv_queue.queued(length);
     }
 
-    /// A thread begins to apply a write-set. `low`: everything up to here is released.
+    /// Counts a write-set that a thread begins to apply. `low`: everything up to it is released.
     pub(super) fn entered(&mut self, seqno: Seqno, low: Seqno) {
         let is_early = seqno > low + 1;
         self.out_of_order_entered.add(f64::from(u8::from(is_early)));

@@ -7,28 +7,28 @@ use trireme_certification::Seqno;
 use crate::action::Code;
 use crate::event::{ConnId, Ticket};
 
-/// How far an action is. It cannot be aborted (server-contract.md#to_execute_start).
+/// The progress of an action. It cannot be aborted (server-contract.md#to_execute_start).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
-    /// Not sent yet: flow control.
+    /// Not sent yet: it waits for flow control.
     Held { ticket: Ticket },
     /// Sent.
     Replicating { ticket: Ticket },
-    /// Ordered; waits until everything before is released. `code` is the certification's verdict.
+    /// Ordered; it waits until everything before is released. `code` is the certification's verdict.
     Waiting {
         ticket: Ticket,
         seqno: Seqno,
         depends_on: Seqno,
         code: Code,
     },
-    /// Has commit order to itself.
+    /// It has commit order to itself.
     Holding { seqno: Seqno, code: Code },
 }
 
-/// At most one per connection.
+/// The actions by connection: at most one each.
 pub(crate) type Isolations = BTreeMap<ConnId, Isolation>;
 
-/// An [`Isolation::Waiting`] and its connection.
+/// An [`Isolation::Waiting`] with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub conn: ConnId,
@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     pub code: Code,
 }
 
-/// The action that waits for its turn and stands first.
+/// Returns the first action in the order that waits for its turn.
 pub(crate) fn first_waiting(isolations: &Isolations) -> Option<Turn> {
     let waiting = |(conn, isolation): (&ConnId, &Isolation)| match *isolation {
         Isolation::Waiting {

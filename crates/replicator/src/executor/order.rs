@@ -9,31 +9,31 @@ use crate::event::Ticket;
 
 /// Apply and commit order (docs/server-contract-traps.md#order).
 ///
-/// Every seqno above the start takes two steps: it passes commit order (enters and leaves, or is
-/// passed over), strictly by seqno, then it is released, in any order.
+/// Every seqno above the start takes two steps. It passes commit order (enters and leaves, or is passed over), strictly
+/// by seqno. Then it is released, in any order.
 #[derive(Debug)]
 pub(crate) struct Order {
     /// Everything up to here is released: `last_committed`.
     low: Seqno,
-    /// Released above `low`.
+    /// Seqnos above `low` that are released.
     released: BTreeSet<Seqno>,
     /// Last seqno that belongs to this order.
     top: Seqno,
-    /// The next one to pass commit order.
+    /// The next seqno to pass commit order.
     next: Seqno,
-    /// `next` has entered and not left.
+    /// True if `next` has entered and not left.
     inside: bool,
-    /// Above `next`, to be passed over when their turn comes.
+    /// Seqnos above `next` that are passed over when their turn comes.
     passed_over: BTreeSet<Seqno>,
-    /// Waiting to enter.
+    /// Callers that wait to enter.
     waiting: BTreeMap<Seqno, Ticket>,
-    /// Nothing above the first of these enters for now (a donor holds its state still). Ascending:
-    /// a second donation may be asked for before the first one's callback has returned.
+    /// Nothing above the first of these seqnos enters for now (a donor holds its state still). Ascending: a second
+    /// donation may be requested before the first one's callback has returned.
     holds: VecDeque<Seqno>,
 }
 
 impl Order {
-    /// Everything up to `seqno` is released.
+    /// Returns an order in which everything up to `seqno` is released.
     pub(crate) fn new(seqno: Seqno) -> Self {
         Order {
             low: seqno,
@@ -47,22 +47,22 @@ impl Order {
         }
     }
 
-    /// Everything up to here is released.
+    /// Returns the low-water mark: everything up to it is released.
     pub(crate) fn low(&self) -> Seqno {
         self.low
     }
 
-    /// Last seqno that was added.
+    /// Returns the last seqno that was added.
     pub(crate) fn top(&self) -> Seqno {
         self.top
     }
 
-    /// Everything that was added is released.
+    /// Returns true if everything that was added is released.
     pub(crate) fn is_drained(&self) -> bool {
         self.low == self.top
     }
 
-    /// The next seqno exists; somebody will pass and release it.
+    /// Adds the next seqno, which will pass and be released.
     pub(crate) fn add(&mut self, seqno: Seqno) {
         assert!(
             seqno == self.top + 1,
@@ -92,12 +92,12 @@ impl Order {
         self.holds.clear();
     }
 
-    /// True if all before `seqno` have left commit order and it may enter.
+    /// Returns true if all seqnos before `seqno` have left commit order and it may enter.
     pub(crate) fn may_enter(&self, seqno: Seqno) -> bool {
         self.next == seqno && !self.inside && self.holds.front().is_none_or(|hold| seqno <= *hold)
     }
 
-    /// Enters if it may.
+    /// Enters if it may. Returns true if it has entered.
     pub(crate) fn try_enter(&mut self, seqno: Seqno) -> bool {
         self.check_open(seqno);
         let may = self.may_enter(seqno);
@@ -105,7 +105,7 @@ impl Order {
         may
     }
 
-    /// Enters later: [`Self::next_granted`] will tell.
+    /// Registers a waiter that enters later, by [`Self::next_granted`].
     pub(crate) fn wait(&mut self, seqno: Seqno, waiter: Ticket) {
         self.check_open(seqno);
         let before = self.waiting.insert(seqno, waiter);
@@ -115,7 +115,7 @@ impl Order {
         );
     }
 
-    /// No longer waits; None if it does not (any more).
+    /// Removes a waiter; None if it does not wait (any more).
     pub(crate) fn cancel_wait(&mut self, seqno: Seqno) -> Option<Ticket> {
         self.waiting.remove(&seqno)
     }
@@ -131,7 +131,7 @@ impl Order {
         self.advance();
     }
 
-    /// Passes commit order without entering, now or when its turn comes.
+    /// Passes commit order without entering, now or in its turn.
     pub(crate) fn pass(&mut self, seqno: Seqno) {
         self.check_open(seqno);
         assert!(
@@ -145,22 +145,22 @@ impl Order {
         }
     }
 
-    /// Everything before this seqno has left commit order.
+    /// Returns the next seqno to pass: everything before it has left commit order.
     pub(crate) fn next_to_pass(&self) -> Seqno {
         self.next
     }
 
-    /// True if it has left commit order, or will pass by itself.
+    /// Returns true if the seqno has left commit order, or will pass by itself.
     pub(crate) fn has_passed(&self, seqno: Seqno) -> bool {
         seqno < self.next || self.passed_over.contains(&seqno)
     }
 
-    /// True if it is in commit order now.
+    /// Returns true if the seqno is in commit order now.
     pub(crate) fn is_inside(&self, seqno: Seqno) -> bool {
         self.inside && self.next == seqno
     }
 
-    /// Its effects are visible. True if the low-water mark rose.
+    /// Releases a seqno: its effects are visible. Returns true if the low-water mark rose.
     pub(crate) fn release(&mut self, seqno: Seqno) -> bool {
         assert!(
             self.has_passed(seqno),
@@ -178,7 +178,7 @@ impl Order {
         self.low > before
     }
 
-    /// A waiter that may enter now, and has entered. To be asked until None.
+    /// Returns a waiter that may enter now, and lets it enter. Call it until None.
     pub(crate) fn next_granted(&mut self) -> Option<(Seqno, Ticket)> {
         let next = self.next;
         if !self.waiting.contains_key(&next) || !self.may_enter(next) {

@@ -8,12 +8,12 @@ use super::isolation::{Isolation, first_waiting};
 use crate::action::{Answer, Code};
 use crate::event::{ConnId, Ticket};
 
-/// An action begins, or the server hears that it has failed certification.
+/// An action that begins, or whose caller hears that it has failed certification.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ActionGranted {
     pub ticket: Ticket,
     pub answer: Answer,
-    /// The server executes it.
+    /// True if the server executes it.
     pub is_executed: bool,
 }
 
@@ -21,12 +21,12 @@ pub(crate) struct ActionGranted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActionEnded {
     pub seqno: Seqno,
-    /// The server has executed it.
+    /// True if the server has executed it.
     pub is_executed: bool,
 }
 
 impl Executor {
-    /// to_execute_start(). `waits`: it is not sent yet.
+    /// Begins an action by to_execute_start(). `waits`: it is not sent yet.
     ///
     /// # Panics
     /// If the connection is within another action.
@@ -42,7 +42,7 @@ impl Executor {
         );
     }
 
-    /// It is sent now; false: it does not wait (any more).
+    /// Notes that the action is sent now. Returns false if it does not wait (any more).
     pub(crate) fn send_action(&mut self, conn: ConnId) -> bool {
         let Some(Isolation::Held { ticket }) = self.isolations.get(&conn).copied() else {
             return false;
@@ -52,7 +52,7 @@ impl Executor {
         true
     }
 
-    /// It has its place in the order, and waits until everything before is released.
+    /// Gives the action its place in the order; it waits until everything before is released.
     pub(crate) fn action_ordered(
         &mut self,
         conn: ConnId,
@@ -77,7 +77,7 @@ impl Executor {
         self.isolations.insert(conn, waiting);
     }
 
-    /// The first action, if everything before it is released: it has commit order to itself.
+    /// Grants the first action, if everything before it is released: it has commit order to itself.
     pub(crate) fn next_action(&mut self) -> Option<ActionGranted> {
         let turn = first_waiting(&self.isolations)?;
         let alone = self.order.low() == turn.seqno - 1 || planted(Mutant::ToiNotAlone);
@@ -94,7 +94,7 @@ impl Executor {
         })
     }
 
-    /// The action of this connection that holds commit order.
+    /// Returns the action of this connection that holds commit order.
     pub(crate) fn action_of(&self, conn: ConnId) -> Option<Seqno> {
         match self.isolations.get(&conn) {
             Some(Isolation::Holding { seqno, .. }) => Some(*seqno),
@@ -102,7 +102,7 @@ impl Executor {
         }
     }
 
-    /// The action of this connection is over, if one holds commit order.
+    /// Ends the action of this connection, if it holds commit order.
     pub(crate) fn end_action(&mut self, conn: ConnId) -> Option<ActionEnded> {
         let Some(Isolation::Holding { seqno, code }) = self.isolations.get(&conn).copied() else {
             return None;
@@ -116,7 +116,7 @@ impl Executor {
         })
     }
 
-    /// Nothing will come of it. Gives the caller that waits.
+    /// Forgets an action that failed. Returns the caller that waits.
     pub(crate) fn give_up_action(&mut self, conn: ConnId) -> Option<Ticket> {
         match self.isolations.remove(&conn) {
             Some(Isolation::Held { ticket } | Isolation::Replicating { ticket }) => Some(ticket),

@@ -16,7 +16,7 @@ use crate::work::Apply;
 /// Result of [`Executor::enter_commit_order`].
 #[derive(Debug, PartialEq)]
 pub(crate) enum Entry {
-    /// The caller goes on with this answer.
+    /// The caller gets this answer now.
     Answered(Answer),
     /// The caller waits for its turn ([`Executor::next_granted`]).
     Waits,
@@ -27,20 +27,20 @@ pub(crate) enum Entry {
 /// Result of [`Executor::abort`].
 #[derive(Debug, PartialEq)]
 pub(crate) struct Aborted {
-    /// To the caller of abort_certification().
+    /// Answer to the caller of abort_certification().
     pub answer: Answer,
-    /// To the victim's thread, if it waits in a call that ends now.
+    /// Answer to the victim's thread, if it waits in a call that ends now.
     pub waiter: Option<(Ticket, Answer)>,
-    /// The victim's write-set is sent: it lets go of its locks, and may commit by replaying all the same.
+    /// The victim's write-set is sent: the victim releases its locks, but may still commit by replaying.
     pub is_sent: bool,
 }
 
 /// Result of [`Executor::give_up`].
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GivenUp {
-    /// To the transaction's thread, if it waits.
+    /// Answer to the transaction's thread, if it waits.
     pub answer: Option<(Ticket, Answer)>,
-    /// It was the last fragment of a streaming transaction.
+    /// True if it was the last fragment of a streaming transaction.
     pub commits_stream: bool,
 }
 
@@ -53,15 +53,15 @@ impl Executor {
         self.conflicts.counts()
     }
 
-    /// True if some victim waits in certify() for its place in the order: only the order can free it, and with it the
-    /// applier that waits for its locks.
+    /// Returns true if a victim waits in certify() for its place in the order: only the order can free the victim, and
+    /// the applier that waits for its locks.
     pub(crate) fn victim_awaits_order(&self) -> bool {
         self.transactions.victim_awaits_order()
     }
 
     // --- certify()
 
-    /// certify() fails for another reason: a mark for abort is used up.
+    /// certify() fails for another reason: uses up a mark for abort.
     pub(crate) fn refuse(&mut self, trx: TrxId) {
         let is_marked = |phase: Phase| phase == Phase::MustAbort;
         if (self.transactions.get(trx)).is_some_and(|t| is_marked(t.phase)) {
@@ -69,7 +69,8 @@ impl Executor {
         }
     }
 
-    /// certify(): false if the transaction is marked for abort. `waits`: it is not sent yet.
+    /// Begins a certify(). Returns false if the transaction is marked for abort. `waits`: its write-set is not sent
+    /// yet.
     pub(crate) fn begin(&mut self, trx: TrxId, ticket: Ticket, waits: bool, commits: bool) -> bool {
         let phase = match waits {
             true => Phase::Held { ticket },
@@ -81,7 +82,7 @@ impl Executor {
         self.transactions.begin(trx, phase, commits)
     }
 
-    /// Its write-set is sent now; false: it does not wait (any more).
+    /// Notes that the transaction's write-set is sent now. Returns false if it does not wait (any more).
     pub(crate) fn send(&mut self, id: TrxId) -> bool {
         let Some(trx) = self.transactions.get_mut(id) else {
             return false;
@@ -96,14 +97,14 @@ impl Executor {
         true
     }
 
-    /// The fragment of this transaction that was ordered last; -1: none. All before that one has left commit order, and so
-    /// holds no locks any more: the transaction has seen it.
+    /// Returns the seqno of this transaction's last ordered fragment; -1: none. Everything before that fragment has
+    /// left commit order, and so holds no locks any more: the transaction has seen it.
     pub(crate) fn previous_fragment(&self, trx: TrxId) -> Seqno {
         let known = self.transactions.get(trx);
         known.and_then(|trx| trx.previous).unwrap_or(-1)
     }
 
-    /// The last seqno that a write-set which is sent now has seen (server-contract-traps.md#when-last_seen-is-sampled).
+    /// Returns the last seqno that a write-set sent now has seen (server-contract-traps.md#when-last_seen-is-sampled).
     pub(crate) fn last_seen(&self, previous_fragment: Seqno) -> Seqno {
         match planted(Mutant::LastSeenTooHigh) {
             true => self.order.top(),
@@ -111,12 +112,12 @@ impl Executor {
         }
     }
 
-    /// True if its commit is under way, and earlier fragments of it are out.
+    /// Returns true if its commit is in flight, and it has sent earlier fragments.
     pub(crate) fn commits_stream(&self, trx: TrxId) -> bool {
         self.transactions.commits_stream(trx)
     }
 
-    /// The write-set of an own transaction has its place in the order. Gives the answer to certify().
+    /// Gives the write-set of an own transaction its place in the order. Returns the answer to certify().
     pub(crate) fn own_ordered(
         &mut self,
         context: &Context,
@@ -160,32 +161,32 @@ impl Executor {
         (ticket, Answer::at(code, gtid, depends_on))
     }
 
-    /// A fragment that does not commit has a place in the order that its client will not take: the
-    /// server asks for no commit order after TRX_FAIL (server-contract-traps.md#failed-fragments).
+    /// Fails a fragment that does not commit. Its client will not take its place in the order: the server enters no
+    /// commit order after TRX_FAIL (server-contract-traps.md#failed-fragments).
     fn fragment_failed(&mut self, id: TrxId, seqno: Seqno) -> Answer {
         self.transactions.end_stream(id, &mut self.order);
         Answer::at(Code::TrxFail, self.gtid_of(seqno), -1)
     }
 
-    /// rollback() of a streaming transaction: the fragment under way gives up its place in the order.
+    /// Carries out rollback() of a streaming transaction: the fragment in flight gives up its place in the order.
     pub(crate) fn end_stream(&mut self, trx: TrxId) {
         self.transactions.end_stream(trx, &mut self.order);
     }
 
-    /// Nothing will come of the write-set of this transaction, or that cannot be known (`is_unknown`). `definite`: the answer of
-    /// a call that has surely failed.
+    /// Gives up the write-set of this transaction: it has failed, or its fate is unknown (`is_unknown`). `definite`:
+    /// the answer of a call that has certainly failed.
     pub(crate) fn give_up(&mut self, id: TrxId, is_unknown: bool, definite: Code) -> GivenUp {
         let commits_stream = self.transactions.commits_stream(id);
         let Some(trx) = self.transactions.forget(id) else {
             return GivenUp::default();
         };
-        // The server makes a deadlock of a victim's CONN_FAIL and may repeat the statement, but a withdrawal
+        // For a victim, the server makes a deadlock out of CONN_FAIL, and may repeat the statement. But a withdrawal
         // holds only while this process lives.
         let is_victim = matches!(trx.phase, Phase::Replicating { aborted: true, .. });
         let unsure = is_unknown && !planted(Mutant::UnknownIsFailure);
         let code = match trx.commits {
             true if unsure || is_victim => Code::NodeFail,
-            // Only this makes the server send a rollback fragment, whatever came of it.
+            // Only this answer makes the server send a rollback fragment, whatever the fate of this one.
             false if unsure => Code::TrxFail,
             _ => definite,
         };
@@ -203,7 +204,7 @@ impl Executor {
 
     // --- commit order
 
-    /// commit_order_enter()
+    /// Carries out commit_order_enter().
     pub(crate) fn enter_commit_order(&mut self, ticket: Ticket, owner: Owner) -> Entry {
         let seqno = match owner {
             Owner::Applied(seqno) => seqno,
@@ -234,13 +235,13 @@ impl Executor {
         }
     }
 
-    /// The caller of commit_order_enter() that may enter now, and has entered. To be asked until None.
+    /// Returns a caller of commit_order_enter() that may enter now, and lets it enter. Call it until None.
     pub(crate) fn next_granted(&mut self) -> Option<(Ticket, Answer)> {
         let (seqno, ticket) = self.order.next_granted()?;
         Some((ticket, Answer::at(Code::Ok, self.gtid_of(seqno), -1)))
     }
 
-    /// The place of a write-set in the order; None: it has none.
+    /// Returns the place of a write-set in the order; None: it has none.
     pub(crate) fn seqno_of(&self, owner: Owner) -> Option<Seqno> {
         match owner {
             Owner::Applied(seqno) => Some(seqno),
@@ -251,7 +252,7 @@ impl Executor {
         }
     }
 
-    /// release()
+    /// Carries out release().
     ///
     /// # Panics
     /// If the transaction is inside another call: its thread would wait for ever.
@@ -282,7 +283,7 @@ impl Executor {
 
     // --- brute-force abort and replay
 
-    /// abort_certification()
+    /// Carries out abort_certification().
     pub(crate) fn abort(
         &mut self,
         context: &Context,
@@ -317,12 +318,12 @@ impl Executor {
         }
     }
 
-    /// replay_trx(); false if there is nothing to replay.
+    /// Carries out replay_trx(). Returns false if there is nothing to replay.
     pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
         self.transactions.await_replay(id, ticket)
     }
 
-    /// A transaction replays when all before it have left commit order. To be asked until None.
+    /// Grants a transaction its replay, if all earlier seqnos have left commit order. Call it until None.
     pub(crate) fn next_replay(&mut self, context: &Context) -> Option<(Ticket, Answer)> {
         let (ticket, ordered) = self.transactions.next_replay(&self.order)?;
         self.counters.local_replays += 1;
@@ -339,7 +340,7 @@ impl Executor {
     }
 }
 
-/// The write-set of this seqno, against which an own transaction has lost.
+/// Returns the write-set of this seqno, against which an own transaction has lost.
 fn winner(context: &Context, seqno: Seqno) -> Option<Winner> {
     let control = context.control().filter(|_| seqno > 0)?;
     let member = || {

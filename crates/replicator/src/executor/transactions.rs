@@ -10,26 +10,26 @@ use crate::action::Code;
 use crate::event::{Ticket, TrxId};
 use crate::writeset::WriteSet;
 
-/// How far a transaction is.
+/// The progress of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Streaming, between two fragments.
     Executing,
     /// Executing, and marked for abort: its next certify() fails.
     MustAbort,
-    /// In certify(), not sent yet: flow control.
+    /// In certify(), not sent yet: it waits for flow control.
     Held { ticket: Ticket },
     /// In certify(), sent; its place in the order is not known yet. `aborted`: brute-force
     /// aborted meanwhile, it must be replayed.
     Replicating { ticket: Ticket, aborted: bool },
-    /// Passed certification. `aborted`: the next commit_order_enter() answers BF_ABORT; that of a
-    /// fragment that does not commit answers TRX_FAIL, and its release() BF_ABORT.
+    /// Passed certification. `aborted`: the next commit_order_enter() answers BF_ABORT. For a fragment that does not
+    /// commit, it answers TRX_FAIL, and release() answers BF_ABORT.
     Certified { aborted: bool },
-    /// Failed certification; only takes its place in the order.
+    /// Failed certification; it only takes its place in the order.
     Failed,
-    /// Answered BF_ABORT: rolls back, then replays.
+    /// Answered BF_ABORT: the server rolls it back, then replays it.
     MustReplay,
-    /// In replay_trx(): waits until all before have left commit order.
+    /// In replay_trx(): it waits until all earlier seqnos have left commit order.
     ReplayWaiting { ticket: Ticket },
     /// Being applied anew; nothing may abort it.
     Replaying,
@@ -50,10 +50,10 @@ pub(crate) struct Trx {
     pub phase: Phase,
     /// Set from certification on; of a streaming transaction, until its fragment is released.
     pub ordered: Option<Ordered>,
-    /// Streaming: its last fragment that was released.
+    /// Streaming: the last fragment that was released.
     pub previous: Option<Seqno>,
-    /// The write-set under way is the last, or only one: it commits. Another fragment is never
-    /// replayed: if it fails, the transaction ends.
+    /// True if the write-set in flight is the last, or only one: it commits. Any other fragment is never replayed: if
+    /// it fails, the transaction ends.
     pub commits: bool,
 }
 
@@ -62,9 +62,9 @@ pub(crate) struct Trx {
 pub(crate) struct Released {
     /// True if it committed.
     pub committed: bool,
-    /// A fragment was released: its transaction goes on.
+    /// A fragment was released, and its transaction goes on.
     pub lives_on: bool,
-    /// It goes on only to be rolled back.
+    /// The transaction goes on only to be rolled back.
     pub aborted: bool,
 }
 
@@ -94,8 +94,7 @@ impl Transactions {
         self.table.get(&trx)
     }
 
-    /// Enters a transaction or its next fragment, unless it is marked for abort (then the mark is
-    /// used up).
+    /// Adds a transaction or its next fragment, unless the transaction is marked for abort (then the mark is used up).
     pub(crate) fn begin(&mut self, trx: TrxId, phase: Phase, commits: bool) -> bool {
         let known = self.table.remove(&trx);
         let previous = match &known {
@@ -119,14 +118,13 @@ impl Transactions {
         self.table.remove(&trx)
     }
 
-    /// True if its commit is under way, and earlier fragments of it are out.
+    /// Returns true if its commit is in flight, and it has sent earlier fragments.
     pub(crate) fn commits_stream(&self, trx: TrxId) -> bool {
         (self.table.get(&trx)).is_some_and(|t| t.commits && t.previous.is_some())
     }
 
-    /// The fragment under way has failed: it gives up its place in the order, and its transaction
-    /// ends; what is left of it is undone by a rollback fragment. A transaction that commits, or waits
-    /// in a call, is left alone.
+    /// Ends a transaction whose fragment has failed. The fragment gives up its place in the order, and a rollback
+    /// fragment undoes the earlier ones. A transaction that commits, or waits in a call, does not end here.
     pub(crate) fn end_stream(&mut self, id: TrxId, order: &mut Order) {
         let Some(trx) = self.table.get(&id) else {
             return;
@@ -144,16 +142,16 @@ impl Transactions {
         }
     }
 
-    /// True if some victim waits in certify() for its place in the order: only the order can free
-    /// it, and with it the applier that waits for its locks.
+    /// Returns true if a victim waits in certify() for its place in the order: only the order can free the victim, and
+    /// the applier that waits for its locks.
     pub(crate) fn victim_awaits_order(&self) -> bool {
         self.table
             .values()
             .any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
     }
 
-    /// replay_trx() was called; false if there is nothing to replay. A victim that the server has
-    /// marked between certify() and commit_order_enter() comes here without asking for commit order.
+    /// Handles replay_trx(). Returns false if there is nothing to replay. A victim that the server has marked between
+    /// certify() and commit_order_enter() comes here without entering commit order first.
     pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
         match self.table.get_mut(&id) {
             Some(Trx {
@@ -174,7 +172,7 @@ impl Transactions {
         }
     }
 
-    /// The first of those that wait to replay, if it may enter commit order now: it replays.
+    /// Grants the first waiting transaction its replay, if it may enter commit order now.
     pub(crate) fn next_replay(&mut self, order: &Order) -> Option<(Ticket, Ordered)> {
         let (&seqno, &id) = self.replays.first_key_value()?;
         if !order.may_enter(seqno) && !planted(Mutant::ReplayTooEarly) {
@@ -196,8 +194,8 @@ impl Transactions {
         Some((ticket, ordered))
     }
 
-    /// abort_certification() (server-contract.md#abort_certification). Gives the answer, and a waiter that is to get
-    /// BF_ABORT (from commit_order_enter) or CONN_FAIL (from a certify that was not sent).
+    /// Handles abort_certification() (server-contract.md#abort_certification). Returns the answer, and a waiter that
+    /// gets BF_ABORT (from commit_order_enter) or CONN_FAIL (from a certify that was not sent).
     pub(crate) fn abort(
         &mut self,
         victim: TrxId,
@@ -251,7 +249,7 @@ impl Transactions {
                     ..Abort::sent(seqno)
                 }
             }
-            // Also inside or behind commit order: its release() will say so.
+            // Also inside or behind commit order: release() reports the abort.
             Phase::Certified { aborted } if !*aborted && !trx.commits => {
                 *aborted = true;
                 let wake = order.cancel_wait(seqno);
@@ -289,14 +287,14 @@ impl Transactions {
         }
     }
 
-    /// release() of a fragment that has committed: its transaction goes on. None: it is none.
+    /// Handles release() of a fragment that has committed: its transaction goes on. None: it is no such fragment.
     fn release_fragment(&mut self, id: TrxId, order: &mut Order) -> Option<Released> {
         let trx = self.table.get_mut(&id)?;
         let seqno = trx.ordered.as_ref()?.seqno;
         let Phase::Certified { aborted } = trx.phase else {
             return None;
         };
-        // One that was not committed has failed in the server: its transaction ends.
+        // A fragment that was not committed has failed in the server: its transaction ends.
         if trx.commits || !order.has_passed(seqno) {
             return None;
         }
@@ -314,8 +312,8 @@ impl Transactions {
         })
     }
 
-    /// release(): completes the stages that are open and forgets the transaction, unless a fragment
-    /// was released. None: it has no place in the order.
+    /// Handles release(): completes the open stages and forgets the transaction, unless a fragment was released. None:
+    /// the transaction has no place in the order.
     pub(crate) fn release(&mut self, trx: TrxId, order: &mut Order) -> Option<Released> {
         if let Some(released) = self.release_fragment(trx, order) {
             return Some(released);
@@ -335,7 +333,7 @@ impl Transactions {
     }
 }
 
-/// Takes the steps in the order that `seqno` has not taken yet. False if it had not entered commit order.
+/// Takes the steps in the order that `seqno` has not taken yet. Returns false if it had not entered commit order.
 fn complete(seqno: Seqno, order: &mut Order) -> bool {
     if order.is_inside(seqno) {
         order.leave(seqno);
@@ -353,11 +351,11 @@ fn complete(seqno: Seqno, order: &mut Order) -> bool {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Abort {
     pub code: Code,
-    /// The victim's, or -1.
+    /// The victim's seqno, or -1.
     pub seqno: Seqno,
-    /// Whom to answer, and what.
+    /// A waiter, with its answer.
     pub wake: Option<(Ticket, Code)>,
-    /// Its write-set is sent: it lets go of its locks, and may commit by replaying all the same.
+    /// The victim's write-set is sent: the victim releases its locks, but may still commit by replaying.
     pub is_sent: bool,
 }
 

@@ -1,13 +1,14 @@
-//! How long this node stays out of flow control when the group has left it out.
+//! The desync back-off: how long this node stays out of flow control after the group has left it out.
 
-/// At least so long: coming and going serves nobody.
+/// Minimum of the back-off: quick changes help nobody.
 const SHORTEST_MS: u64 = 1_000;
-/// Longer than that it would be missed; coming back and being left out again costs writers little.
+/// Maximum of the back-off: a longer absence would cost the group its bound, and coming back to be left out again costs
+/// writers little.
 const LONGEST_MS: u64 = 8_000;
-/// A node that is left out again within this time stays out twice as long, and nobody waits for it first.
+/// A node that is left out again within this time stays out twice as long, and no writer waits for it first.
 const RELAPSE_MS: u64 = 30_000;
 
-/// The last time that this node was left out: until when it stays out, and for how long.
+/// The last back-off: its end and its length.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff {
     until_ms: u64,
@@ -15,7 +16,7 @@ pub(crate) struct BackOff {
 }
 
 impl BackOff {
-    /// It begins.
+    /// Begins a back-off.
     pub(crate) fn begin(&mut self, now_ms: u64) {
         let twice = if self.is_remembered(now_ms) {
             2 * self.for_ms
@@ -26,22 +27,22 @@ impl BackOff {
         self.until_ms = now_ms + self.for_ms;
     }
 
-    /// The node is back in flow control.
+    /// Notes that the node is back in flow control.
     pub(crate) fn end(&mut self, now_ms: u64) {
         self.until_ms = now_ms;
     }
 
-    /// It may come back, if it has caught up.
+    /// Returns true if the node may come back, once it has caught up.
     pub(crate) fn is_over(&self, now_ms: u64) -> bool {
         now_ms >= self.until_ms
     }
 
-    /// It was not long ago.
+    /// Returns true if the last back-off was not long ago.
     pub(crate) fn is_remembered(&self, now_ms: u64) -> bool {
         self.for_ms > 0 && now_ms < self.until_ms + RELAPSE_MS
     }
 
-    /// When that is.
+    /// Returns the end of the back-off.
     pub(crate) fn until_ms(&self) -> u64 {
         self.until_ms
     }

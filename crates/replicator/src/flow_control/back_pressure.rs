@@ -1,103 +1,104 @@
-//! Flow control on the side of a node that cannot follow: what it demands of the writers.
+//! The back-pressure requests of a node that cannot follow the writers. In: counts of received and applied write-sets.
+//! Out: demands.
 
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 
-/// A demand is repeated so often; see [`super::leases`] for how long it holds.
+/// Time after which a demand is repeated; see [`super::leases`] for how long it holds.
 const REFRESH_MS: u64 = 100;
-/// A changed pace is not sent more often.
+/// Minimum time between two changes of a pace.
 const CHANGE_MS: u64 = 10;
-/// How long is counted before a rate is believed.
+/// Minimum time of a measurement of the apply rate.
 const WINDOW_MS: u64 = 50;
-/// A queue too long is borne for so long before writers are stopped. A node that only stumbles (a flush, a processor
-/// busy elsewhere) has caught up by then, and would have held up everybody.
+/// Time that a queue may be too long before writers are stopped. A node that only stumbles (a flush, a processor busy
+/// elsewhere) has caught up by then, and does not hold up all writers.
 const STUMBLE_MS: u64 = 60;
-/// A node that stopped them within so long before does not stumble, it is slow.
+/// A node that stopped the writers within this time before is slow, and does not stumble.
 const RELAPSE_MS: u64 = 1_000;
-/// A node that applies fewer write-sets per second does not pace: writers would wait longer for their turn than for a
-/// stop to be over.
+/// Minimum apply rate of a node that sets a pace. Below it, writers would wait longer for their turn than for the end
+/// of a stop.
 const LEAST_PER_SECOND: f64 = 50.0;
 
-/// What a node demands of the writers.
+/// A node's demand on the writers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Demand {
-    /// To write so many write-sets per second, all together.
+    /// Write so many write-sets per second, all members together.
     Pace(f64),
     Stop,
-    /// To go on without it: it leaves flow control by itself.
+    /// Go on without this node: it leaves flow control by itself.
     StepOut,
 }
 
-/// What to send to the others.
+/// A message to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Signal {
     Demand(Demand),
     Continue,
 }
 
-/// How a node takes part in flow control.
+/// A node's part in flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Participation {
-    /// It is Synced: it may pace and stop the writers.
+    /// The node is Synced: it may pace and stop the writers.
     InStep,
-    /// It is Synced, was left out of late, and may be again: it is known to be slow, and nobody waits for it a second
-    /// time.
+    /// The node is Synced, was left out of late, and may be again. It is known to be slow, and no writer waits for it a
+    /// second time.
     Relapsing,
-    /// It catches up, and too few others keep pace: it may pace them, so that it gets there.
+    /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
-    /// It holds up nobody.
+    /// The node holds up nobody.
     LeftOut,
 }
 
 /// The queue's limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Above it writers are paced; stopped if for a while nothing is applied.
+    /// Above this length writers are paced; they are stopped if nothing is applied for a while.
     pub pace: f64,
-    /// `gcs.fc_factor`: they are let go again at this fraction of a limit.
+    /// `gcs.fc_factor`: writers may go on when the queue is below this fraction of a limit.
     pub factor: f64,
 }
 
 impl Limits {
-    /// Above it for a while writers are stopped in any case.
+    /// Returns the length above which writers are stopped after a while in any case.
     fn stop(&self) -> f64 {
         2.0 * self.pace
     }
 }
 
-/// Measures how fast this node applies, and demands no more than that.
+/// Measures how fast this node applies, and demands no more than that rate.
 #[derive(Debug, Default)]
 pub(crate) struct BackPressure {
     demanded: Option<Demand>,
     sent_ms: u64,
     sent: u64,
-    /// Since when the current window counts; the queue was never empty in it.
+    /// Start of the current window; the queue was never empty in it.
     since_ms: u64,
     applied: u64,
     received: BTreeMap<Incarnation, u64>,
-    /// Write-sets applied per second while there was something to apply.
+    /// Write-sets applied per second while there were any to apply.
     per_second: Option<f64>,
-    /// Since when the queue has been too long to pace the writers.
+    /// The time since when the queue has been too long for a pace.
     stuck_since_ms: Option<u64>,
-    /// When it last had to stop them.
+    /// The time of the last stop.
     stopped_ms: Option<u64>,
-    /// Each member's part of the write-sets that came meanwhile.
+    /// Each member's share of the write-sets that came meanwhile.
     shares: BTreeMap<Incarnation, f64>,
 }
 
 impl BackPressure {
-    /// A write-set of this member came into the queue.
+    /// Counts a write-set of this member that came into the queue.
     pub(crate) fn received(&mut self, from: Incarnation) {
         *self.received.entry(from).or_default() += 1;
     }
 
-    /// A write-set was applied.
+    /// Counts an applied write-set.
     pub(crate) fn applied(&mut self) {
         self.applied += 1;
     }
 
-    /// Looks at the own queue.
+    /// Checks the length of the queue, and returns a message if one is due.
     pub(crate) fn watch(
         &mut self,
         now_ms: u64,
@@ -142,7 +143,7 @@ impl BackPressure {
         let is_over = over(limits.pace, self.demanded.is_some());
         let is_stuck = match part {
             Participation::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
-            // Nothing moves, or nobody knows how fast.
+            // Nothing is applied, or the rate is unknown.
             Participation::InStep | Participation::Relapsing => is_over,
             Participation::CatchingUp | Participation::LeftOut => false,
         };
@@ -153,7 +154,7 @@ impl BackPressure {
             Participation::CatchingUp => able.map(|rate| Demand::Pace(0.9 * rate)),
             Participation::InStep if !is_over => None,
             Participation::InStep if stops => Some(Demand::Stop),
-            // Half way to the stop it asks for what it can do; below for more, above for less.
+            // Half way to the stop the node demands its own apply rate; below it more, above it less.
             Participation::InStep => able.map(|rate| {
                 let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
                 Demand::Pace(rate * (1.25 - 0.5 * excess))
@@ -161,7 +162,7 @@ impl BackPressure {
         }
     }
 
-    /// True if the queue has been too long for too long.
+    /// Returns true if the queue has been too long for too long.
     fn stops(&mut self, now_ms: u64, is_stuck: bool) -> bool {
         let since_ms = self.stuck_since_ms.unwrap_or(now_ms);
         self.stuck_since_ms = is_stuck.then_some(since_ms);
@@ -202,7 +203,8 @@ impl BackPressure {
         self.received.clear();
     }
 
-    /// The part of `per_second` that a member may write: as large as its part of what came, but never nothing.
+    /// Returns the part of `per_second` that a member may write: its share of the received write-sets, but never
+    /// nothing.
     pub(crate) fn share(&self, member: Incarnation, members: usize, per_second: f64) -> u32 {
         let least = 0.5 / members.max(1) as f64;
         let share = self.shares.get(&member).copied().unwrap_or(least);
@@ -213,14 +215,14 @@ impl BackPressure {
         self.demanded == Some(Demand::Stop)
     }
 
-    /// Forgets what was demanded, keeps the counters.
+    /// Forgets the demands, and keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         (self.demanded, self.per_second) = (None, None);
         (self.stuck_since_ms, self.stopped_ms) = (None, None);
         self.measure(now_ms, true);
     }
 
-    /// Stops that were demanded.
+    /// Returns the number of stops that were demanded.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
@@ -229,7 +231,7 @@ impl BackPressure {
         self.sent = 0;
     }
 
-    /// When a demand is to be sent, for the first time or again.
+    /// Returns the time when a demand must be sent, for the first time or again.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         let again = self.demanded.map(|_| self.sent_ms + REFRESH_MS);
         let stop = self.stuck_since_ms.map(|since| since + STUMBLE_MS);

@@ -1,4 +1,4 @@
-//! How long writers wait for one slow member before the group goes on without it.
+//! The lag budget: how long writers wait for one slow member before they propose to leave it out.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use trireme_group::Incarnation;
 
 use super::leases::Holder;
 
-/// A pace counts so much less than a stop.
+/// Weight of a wait for a pace, where a wait for a stop counts 1.
 const PACE_COUNTS: f64 = 1.0 / 8.0;
-/// A charge is forgotten so much more slowly than it is gathered.
+/// Rate at which a charge is forgotten, where it is gathered at rate 1.
 const FORGIVEN: f64 = 1.0 / 10.0;
-/// A process that overslept does not blame others for it.
+/// Maximum of one charge: a process that overslept must not blame others for that time.
 const LONGEST_STEP_MS: u64 = 20;
 
-/// What each member has cost the writers of late. Each writer keeps such an account; when a member's budget is spent, the
-/// writer proposes to leave the member out, and the order decides.
+/// The time that each member has cost the writers of late. Each writer keeps its own account. When a member's budget is
+/// spent, the writer proposes to leave the member out, and the order decides.
 #[derive(Debug, Default)]
 pub(crate) struct LagBudget {
     spent_ms: BTreeMap<Incarnation, f64>,
-    /// The member that has kept them waiting since `at_ms`.
+    /// The member that has kept own writers waiting since `at_ms`.
     holder: Option<Holder>,
     at_ms: u64,
 }
 
 impl LagBudget {
-    /// `holder`: the member that alone keeps own writers waiting from now on. Returns the member to leave out.
+    /// `holder`: the member that alone keeps own writers waiting from now on. Returns a member to leave out.
     pub(crate) fn watch(
         &mut self,
         now_ms: u64,
@@ -51,7 +51,7 @@ impl LagBudget {
         Some(member)
     }
 
-    /// When to look again.
+    /// Returns the time of the next check.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.holder.map(|_| self.at_ms + LONGEST_STEP_MS)
     }

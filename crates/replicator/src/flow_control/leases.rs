@@ -1,19 +1,19 @@
-//! Flow control on the side of the writers: they heed what slower members request (rule 15).
+//! Leases on the writers' side: writers heed the back-pressure requests of slower members (rule 15).
 
 use std::collections::BTreeMap;
 
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-/// A request lapses when it was not repeated for so long.
+/// Time after which a request lapses if it is not repeated.
 const LEASE_MS: u64 = 200;
 /// A pace slower than this is as bad as a stop.
 const HARDLY_PER_SECOND: f64 = 50.0;
 
-/// What a peer requests of this node's writers.
+/// A peer's request to this node's writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To write no more than this.
+    /// Write no more than this.
     Pace {
         per_second: u32,
     },
@@ -30,20 +30,20 @@ struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub member: Incarnation,
-    /// They stand still, or nearly.
+    /// True if own writers stand still, or nearly.
     pub stops: bool,
 }
 
-/// Lets own write-sets go, or not yet.
+/// Decides when own write-sets may go.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
-    /// Peers' requests, and until when they hold.
+    /// Peers' requests, with the time until which each holds.
     leases: BTreeMap<Incarnation, Lease>,
-    /// Since when own writers are stopped.
+    /// The time since when own writers are stopped.
     active_since: Option<u64>,
     /// Write-sets per second that may go.
     pace: Option<f64>,
-    /// How many may go now; it was reckoned at `tokens_ms`.
+    /// Number of write-sets that may go now, as computed at `tokens_ms`.
     tokens: f64,
     tokens_ms: u64,
     paused_ms: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// A peer requests that this node's writers wait.
+    /// Takes in a peer's request that this node's writers wait.
     pub(crate) fn requested(&mut self, from: Incarnation, request: Request, now_ms: u64) {
         let until_ms = now_ms + LEASE_MS;
         let before = self.leases.insert(from, Lease { request, until_ms });
@@ -60,15 +60,15 @@ impl Leases {
         self.received += u64::from(request == Request::Stop && !was_stop);
     }
 
-    /// A peer lets them go on.
+    /// Takes in a peer's permission that they go on.
     pub(crate) fn continued(&mut self, from: Incarnation) {
         if !planted(Mutant::ContinueLost) {
             self.leases.remove(&from);
         }
     }
 
-    /// Drops the requests that do not hold any more. `counts`: the request of this member is heeded; `own_stop`: this
-    /// node stops the others, so its own writers stop too.
+    /// Drops the requests that no longer hold. `counts`: returns true if the request of this member is heeded.
+    /// `own_stop`: this node stops the others, so its own writers stop too.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
@@ -109,13 +109,13 @@ impl Leases {
         let elapsed_ms = now_ms.saturating_sub(self.tokens_ms) as f64;
         self.tokens_ms = now_ms;
         self.tokens = match self.pace {
-            // Not much more at once than in 10 ms.
+            // At once no more write-sets may go than in 10 ms, plus one.
             Some(rate) => (self.tokens + rate * elapsed_ms / 1000.0).min(rate / 100.0 + 1.0),
             None => 1.0,
         };
     }
 
-    /// True if a write-set may go now; it counts as gone.
+    /// Returns true if a write-set may go now; it counts as gone.
     pub(crate) fn admit(&mut self) -> bool {
         if self.is_stopped() {
             return false;
@@ -133,12 +133,12 @@ impl Leases {
         self.active_since.is_some()
     }
 
-    /// Own writers may go, at a pace.
+    /// Returns true if own writers may go, at a pace.
     pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some() && !self.is_stopped()
     }
 
-    /// The only member that stops own writers, or that paces them; None if there is none, or more than one.
+    /// Returns the only member that stops own writers, or that paces them; None if there is none, or more than one.
     pub(crate) fn sole_holder(&self, own_stop: bool) -> Option<Holder> {
         let sole = |stops: bool| {
             let mut of = self
@@ -162,12 +162,12 @@ impl Leases {
         }
     }
 
-    /// Stops that were requested.
+    /// Returns the number of stops that were requested.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Time that own writers were stopped, up to now.
+    /// Returns the time that own writers were stopped, up to now.
     pub(crate) fn total_paused_ms(&self, now_ms: u64) -> u64 {
         self.paused_ms
             + self
@@ -175,7 +175,7 @@ impl Leases {
                 .map_or(0, |since| now_ms.saturating_sub(since))
     }
 
-    /// Forgets all requests, keeps the counters.
+    /// Forgets all requests, and keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         self.leases.clear();
         self.update(now_ms, false, |_, _| false);
@@ -188,12 +188,12 @@ impl Leases {
         }
     }
 
-    /// When a lease lapses.
+    /// Returns the time when a lease lapses.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.leases.values().map(|lease| lease.until_ms).min()
     }
 
-    /// When the next write-set may go, if a pace is all that keeps it.
+    /// Returns the time when the next write-set may go, if only a pace holds it back.
     pub(crate) fn next_token_ms(&self) -> Option<u64> {
         let rate = self.pace.filter(|_| !self.is_stopped())?;
         let wait_ms = (1.0 - self.tokens).max(0.0) * 1000.0 / rate;

@@ -1,4 +1,4 @@
-//! Adds up the time that something lasts.
+//! Adds up the time that a state lasts.
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stopwatch {
@@ -7,7 +7,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// It lasts from now on, or no longer.
+    /// Notes whether the state lasts from now on.
     pub(crate) fn set(&mut self, lasts: bool, now_ms: u64) {
         match (lasts, self.since_ms) {
             (true, None) => self.since_ms = Some(now_ms),
@@ -24,7 +24,7 @@ impl Stopwatch {
         self.total_ms + self.since_ms.map_or(0, running)
     }
 
-    /// Counts anew; what lasts goes on.
+    /// Sets the total to 0; a state that lasts goes on.
     pub(crate) fn reset(&mut self, now_ms: u64) {
         self.total_ms = 0;
         self.since_ms = self.since_ms.map(|_| now_ms);

@@ -1,4 +1,4 @@
-//! What a liar makes of a correct node's messages: some fields change, and the recipient can still read the message.
+//! Changes a correct node's messages as a liar does: some fields change, and the recipient can still read the message.
 
 use bytes::Bytes;
 use trireme_certification::{Certification, Seqno};
@@ -14,7 +14,7 @@ use crate::message::Message;
 use crate::replicator::Replicator;
 use crate::writeset::{CONN_AT, EPOCH_AT, FLAGS_AT, KEYS_AT, LAST_SEEN_AT, PREVIOUS_AT, TRX_AT};
 
-/// Flags of a write-set that the replicator tells apart.
+/// Combinations of write-set flags that the replicator distinguishes.
 pub(crate) const FLAGS: [u32; 8] = [
     flags::TRX_START | flags::TRX_END,
     flags::TRX_START,
@@ -26,7 +26,7 @@ pub(crate) const FLAGS: [u32; 8] = [
     flags::MASK,
 ];
 
-/// The payload of a submission, changed.
+/// Changes the payload of a submission.
 pub fn payload(dice: &mut Dice, payload: &Bytes) -> Bytes {
     let lie = match Message::decode(payload) {
         Ok(Message::WriteSet(_)) => return write_set(dice, payload),
@@ -39,7 +39,7 @@ pub fn payload(dice: &mut Dice, payload: &Bytes) -> Bytes {
     lie.encode()
 }
 
-/// What the replicator `me` says to another, changed.
+/// Changes a peer message of the replicator `me`.
 pub fn direct(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
     let Ok(mut message) = Direct::decode(bytes.clone()) else {
         return bytes.clone();
@@ -103,7 +103,7 @@ pub fn direct(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
     message.encode()
 }
 
-/// Any fields of a control state.
+/// Changes some fields of a control state.
 pub(crate) fn control(dice: &mut Dice, control: &mut Control) {
     for _ in 0..=dice.below(2) {
         let near = seqno(dice, control.seqno());
@@ -127,7 +127,7 @@ pub(crate) fn control(dice: &mut Dice, control: &mut Control) {
     }
 }
 
-/// A field of an entry that a joiner pulls.
+/// Changes a field of an entry that a joiner pulls.
 pub(crate) fn record(dice: &mut Dice, record: &mut Recorded) {
     match (dice.below(5), &mut record.delivery) {
         (0, _) => record.seqno = seqno(dice, record.seqno),
@@ -141,7 +141,7 @@ pub(crate) fn record(dice: &mut Dice, record: &mut Recorded) {
     }
 }
 
-/// A seqno near this one, or at a limit.
+/// Returns a seqno near this one, or at a limit.
 pub(crate) fn seqno(dice: &mut Dice, near: Seqno) -> Seqno {
     match dice.below(12) {
         0 => i64::MIN,
@@ -154,7 +154,7 @@ pub(crate) fn seqno(dice: &mut Dice, near: Seqno) -> Seqno {
     }
 }
 
-/// A field of a write-set; not the server's own bytes, of which no node knows anything.
+/// Changes a field of a write-set, but not the server's own bytes, which no node understands.
 fn write_set(dice: &mut Dice, payload: &Bytes) -> Bytes {
     let mut bytes = payload.to_vec();
     let mut put = |at: usize, number: u64| bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
@@ -230,7 +230,7 @@ fn ordered(dice: &mut Dice, message: Message) -> Message {
     }
 }
 
-/// Something else that a member may say.
+/// Returns another message that a member may submit.
 fn other(dice: &mut Dice) -> Message {
     match dice.below(9) {
         0 => Message::Joined,

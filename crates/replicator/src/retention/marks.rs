@@ -1,4 +1,4 @@
-//! Where in the log seqnos are, roughly, and as far back as the least watermark that a member has reported.
+//! Rough positions of seqnos in the log, back to the least watermark that a member has reported.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// The entry at `position` took `seqno`, the one after the last.
+    /// Notes that the entry at `position` took `seqno`, the one after the last.
     pub(super) fn took(&mut self, position: Position, seqno: Seqno) {
         let last = self.marks.back();
         if last.is_none_or(|(_, last)| seqno >= last + STEP) {
@@ -23,14 +23,14 @@ impl Marks {
         }
     }
 
-    /// Everything above `seqno` is at this position or above; 0 if that is not remembered.
+    /// Returns a position such that everything above `seqno` is there or above; 0 if none is remembered.
     pub(super) fn above(&self, seqno: Seqno) -> Position {
         let next = self.marks.partition_point(|(_, at)| *at <= seqno + 1);
         let mark = next.checked_sub(1).and_then(|mark| self.marks.get(mark));
         mark.map_or(0, |(position, _)| *position)
     }
 
-    /// Nothing below [`Self::above`] of this seqno will be asked for.
+    /// Forgets the marks that [`Self::above`] of this seqno, or of a higher one, does not need.
     pub(super) fn forget_upto(&mut self, seqno: Seqno) {
         while (self.marks.get(1)).is_some_and(|(_, next)| *next <= seqno + 1) {
             self.marks.pop_front();

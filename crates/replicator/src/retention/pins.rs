@@ -1,10 +1,11 @@
-//! How long the log keeps what was needed: a database may lose what it has not flushed, and needs it again.
+//! Keeps needed entries in the log for a while longer: a database may lose commits that it has not flushed, and need
+//! the entries again.
 
 use std::collections::VecDeque;
 
 use trireme_group::Position;
 
-/// So often within [`crate::Options::thresholds`]' `unflushed_ms` the need is noted.
+/// Number of notes within `unflushed_ms` of [`crate::Options::thresholds`].
 const NOTED: u64 = 20;
 
 /// The first positions that were needed of late: (ms, position).
@@ -14,7 +15,7 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Entries from `needed_from` on are needed now; gives the position from which they have to be kept.
+    /// Notes that entries from `needed_from` on are needed now. Returns the position from which they must be kept.
     pub(super) fn keep(
         &mut self,
         now_ms: u64,
@@ -23,7 +24,7 @@ impl Pins {
     ) -> Position {
         let noted_every_ms = unflushed_ms / NOTED;
         match self.noted.back() {
-            // The needs before are not known.
+            // Earlier needs are unknown.
             None => self.noted.push_back((now_ms, 0)),
             Some((at, _)) if *at + noted_every_ms > now_ms => {}
             Some(_) => self.noted.push_back((now_ms, needed_from)),

@@ -1,30 +1,31 @@
-//! The peers that this node gives missing entries: a transfer (IST) that has begun goes on, whatever the log may give to
-//! others meanwhile.
+//! The peers to which this node gives missing entries. An IST that has begun goes on, whatever entries the log may give
+//! to other peers meanwhile.
 
 use std::collections::BTreeMap;
 
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
-/// More peers than a cluster has members; the one that was given something longest ago is forgotten.
+/// Maximum of peers, above any cluster's number of members; beyond it, the peer that was served longest ago is
+/// forgotten.
 const PEERS_MAX: usize = 64;
 
-/// The entry that a peer was given last.
+/// The last entry that a peer was given.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     seqno: Seqno,
     at_ms: u64,
 }
 
-/// Peers that were given entries of late. An entry that was shown is a promise of those that follow: a joiner that has handed
-/// something to its server can take no snapshot any more.
+/// Peers that were given entries of late. The first entry is a promise of the later ones: a joiner that has handed an
+/// entry to its server can take no SST any more.
 #[derive(Debug, Default)]
 pub(super) struct Served {
     peers: BTreeMap<Incarnation, Given>,
 }
 
 impl Served {
-    /// This peer was given entries from `seqno` on.
+    /// Notes that this peer was given entries from `seqno` on.
     pub(super) fn note(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
         if self.peers.len() >= PEERS_MAX && !self.peers.contains_key(&peer) {
             let oldest = self.peers.iter().min_by_key(|(_, given)| given.at_ms);
@@ -36,7 +37,7 @@ impl Served {
         self.peers.insert(peer, Given { seqno, at_ms });
     }
 
-    /// True if this peer was given `seqno`, or what comes before it, within the last `lasts_ms`.
+    /// Returns true if this peer was given `seqno`, or an earlier entry, within the last `lasts_ms`.
     pub(super) fn goes_on(
         &self,
         peer: Incarnation,

@@ -1,25 +1,25 @@
-//! The control state on its way from a member to this joiner: members are asked one after the other.
+//! The pull of the control state by a joiner, which asks members one after the other.
 
 use bytes::Bytes;
 use trireme_group::Incarnation;
 
 use crate::direct::SnapshotChunk;
 
-/// More than any control state can have.
+/// Above the size of any control state.
 const MAX_BYTES: u64 = 1 << 32;
-/// A member that does not answer for so long is given up.
+/// Time after which a member that does not answer is given up.
 const PATIENCE_MS: u64 = 1000;
-/// A member that refuses may know more after so long.
+/// Time after which a member that refused may be asked again.
 const RETRY_MS: u64 = 50;
 
-/// A control state being asked for.
+/// A control state that is being pulled.
 #[derive(Debug, Default)]
 pub(crate) struct ControlPull {
-    /// Distinguishes attempts.
+    /// Number of the attempt.
     round: u64,
     from: Option<Incarnation>,
     deadline_ms: u64,
-    /// Size of the whole, by its first part.
+    /// Size of the whole, as told by the first part.
     total: u64,
     bytes: Vec<u8>,
 }
@@ -29,13 +29,13 @@ impl ControlPull {
         self.deadline_ms
     }
 
-    /// Bytes of the state that have come.
+    /// Returns the number of bytes that have come.
     #[cfg(test)]
     pub(crate) fn received_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Number of the attempt.
+    /// Returns the number of the attempt.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn round(&self) -> u64 {
         self.round
@@ -68,7 +68,7 @@ impl ControlPull {
         }
     }
 
-    /// A part came; gives the whole with the last one.
+    /// Takes in a part; returns the whole with the last one.
     pub(super) fn take(
         &mut self,
         from: Incarnation,
@@ -81,7 +81,7 @@ impl ControlPull {
         }
         let (received, len) = (self.bytes.len() as u64, chunk.part.len() as u64);
         let follows = chunk.offset == received && chunk.total == self.total;
-        // An empty part would only put off the deadline.
+        // An empty part would only extend the deadline.
         if !expected || !follows || len == 0 || len > chunk.total - received {
             return None;
         }

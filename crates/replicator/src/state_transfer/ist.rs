@@ -1,7 +1,7 @@
-//! Incremental state transfer: which missing entry is next, and which member is asked for it.
+//! An IST: the next missing entry, and the member that is asked for it.
 //!
-//! It owns the place in the entries, the members that may have them, and what has come of a long entry. In come answers of
-//! members; out go pulls. The entries themselves are handed on by the coordinator.
+//! It owns the place in the entries, the members that may have them, and the parts of a long entry. In: answers of
+//! members. Out: pulls. The coordinator hands the entries on.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use super::partial::Partial;
 use crate::direct::Direct;
 use crate::history::{Recorded, RecordedPart};
 
-/// A member that does not answer a pull for so long is given up for now.
+/// Time after which a member that does not answer a pull is given up for now.
 const PATIENCE_MS: u64 = 1000;
-/// How much has come in is told so often at most.
+/// Minimum time between two reports of the progress.
 const REPORT_MS: u64 = 10_000;
-/// So many pulls in a row without any answer, per member, end the attempt.
+/// Maximum of unanswered pulls in a row, per member; then the attempt ends.
 const MAX_ROUNDS: u32 = 5;
 
-/// Whether members have what this node lacks. It is asked before anything is handed to a server that can still take a
-/// snapshot: one that is left with a gap behind what it has taken can only restart.
+/// The check that members have the entries that this node lacks. It precedes the first entry that goes to a server that
+/// can still take an SST: a server with a gap behind the entries that it has taken can only restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
     NotBegun,
@@ -29,43 +29,43 @@ enum Probe {
     Done,
 }
 
-/// Missing entries being pulled.
+/// A pull of missing entries.
 #[derive(Debug)]
 pub(crate) struct Ist {
     first: Seqno,
     next: Seqno,
     last: Seqno,
-    /// Own log may be read: it has no entries of a fork.
+    /// True if the local log may be read: it has no entries of a fork.
     own_log: bool,
-    /// Members that may have them; the front one is asked.
+    /// Members that may have the entries; the front one is asked.
     sources: VecDeque<Incarnation>,
     asked: bool,
     deadline_ms: u64,
-    /// Pulls without any answer.
+    /// Number of unanswered pulls in a row.
     silent: u32,
-    /// There may be a gap between the entries of this node and those of members: one of them must show the first entry
-    /// behind it. That one is not kept.
+    /// There may be a gap between the entries of this node and those of members: a member must show the first entry
+    /// behind it. That entry is not kept.
     probe: Probe,
-    /// Something was handed to the server: there is no way back to a snapshot. A view at the database's
-    /// position is the first (rule 6).
+    /// True if something was handed to the server: it can no longer take an SST. The first such thing is a view at the
+    /// database's position (rule 6).
     begun: bool,
-    /// The snapshot came, this is what it lacks.
+    /// True if an SST came, and these entries are the ones that it lacks.
     after_snapshot: bool,
     reported_ms: u64,
     /// The parts of the next entry that have come.
     partial: Option<Box<Partial>>,
-    /// Its parts did not fit together once.
+    /// True if the parts of the next entry once did not fit together.
     anew: bool,
 }
 
 /// Result of [`Ist::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Everything is here.
+    /// All entries are here.
     Over,
     /// A member was asked.
     Waits,
-    /// This entry is to be found.
+    /// Find this entry.
     Entry(Seqno),
 }
 
@@ -74,43 +74,43 @@ pub(crate) enum Next {
 pub(crate) enum Answered {
     /// This member was not asked, or was given up.
     Unasked,
-    /// Members have what this node lacks.
+    /// Members have the entries that this node lacks.
     ProbeOver,
     /// The member does not have this entry.
     Lacks(Seqno),
-    /// The records are to be handed on.
+    /// Hand the records on.
     Take,
 }
 
 /// Result of [`Ist::take_part`].
 #[derive(Debug, PartialEq)]
 pub(crate) enum PartTaken {
-    /// The rest is pulled, or all of it again.
+    /// The rest is pulled, or the whole entry again.
     Goes,
-    /// The entry is here; None: it does not fit together.
+    /// The entry is here; None: its parts do not fit together.
     Ends(Option<Recorded>),
 }
 
-/// Nobody has the missing entries: how far the server is.
+/// The server's state, when no member has the missing entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeadEnd {
-    /// It has a snapshot that ends here.
+    /// It has an SST that ends here.
     BehindSnapshot(Seqno),
-    /// It was given something: it can take no snapshot.
+    /// It was given something: it can take no SST.
     Begun,
-    /// It can take a snapshot.
+    /// It can take an SST.
     NotBegun,
 }
 
-/// In Galera's words: so many of the missing entries are here.
+/// Returns the report, in Galera's words, that `done` of `total` missing entries are here.
 pub(crate) fn received_ist(done: Seqno, total: Seqno) -> String {
     let percent = done as f64 * 100.0 / total as f64;
     format!("Receiving IST... {percent:.1}% ({done}/{total} events) complete.")
 }
 
 impl Ist {
-    /// Everything from `first` to `last` is missing in this database. `own_log`: the own log has no entries of a fork;
-    /// `begun`: the server has taken something already.
+    /// Returns the IST of a database that lacks everything from `first` to `last`. `own_log`: the local log has no
+    /// entries of a fork. `begun`: the server has taken something already.
     pub(crate) fn of_database(
         (first, last): (Seqno, Seqno),
         sources: VecDeque<Incarnation>,
@@ -136,7 +136,7 @@ impl Ist {
         }
     }
 
-    /// The snapshot came; it lacks everything from `first` to `last`.
+    /// Returns the IST behind an SST that lacks everything from `first` to `last`.
     pub(crate) fn behind_snapshot(
         entries: (Seqno, Seqno),
         sources: VecDeque<Incarnation>,
@@ -156,34 +156,35 @@ impl Ist {
         self.own_log
     }
 
-    /// The next entry may be in the own log. If it comes in parts, the log was searched for it already.
+    /// Returns true if the next entry may be in the local log. For an entry that comes in parts, the log was searched
+    /// already.
     pub(crate) fn looks_into_own_log(&self) -> bool {
         self.own_log && self.partial.is_none()
     }
 
-    /// When the member that was asked is given up.
+    /// Returns the time when the asked member is given up.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.asked.then_some(self.deadline_ms)
     }
 
-    /// The entry that members are asked for.
+    /// Returns the entry that members are asked for.
     fn wanted(&self) -> Seqno {
         self.probed().unwrap_or(self.next)
     }
 
-    /// True if this member was asked for what follows, beginning with `next`.
+    /// Returns true if this member was asked for entries from `next` on.
     fn awaits(&self, from: Incarnation, next: Seqno) -> bool {
         self.asked && next == self.wanted() && self.sources.front() == Some(&from)
     }
 
-    /// Bytes that have come of the next entry.
+    /// Returns the number of bytes that have come of the next entry.
     fn received(&self) -> u32 {
         self.partial
             .as_ref()
             .map_or(0, |partial| partial.received())
     }
 
-    /// The next step. Gives up a member that does not answer.
+    /// Returns the next step. Gives up a member that does not answer.
     pub(crate) fn next(&mut self, now_ms: u64) -> Next {
         if self.next > self.last {
             return Next::Over;
@@ -202,20 +203,22 @@ impl Ist {
         Next::Entry(self.next)
     }
 
-    /// It was not yet looked for an entry that this node lacks behind some that it has.
+    /// Returns true if the check for a gap was not made yet.
     pub(crate) fn is_to_probe(&self) -> bool {
         self.probe == Probe::NotBegun
     }
 
-    /// Looks for it. `is_here`: this node has the entry; `before_script`: nothing is handed over before a script has run.
+    /// Begins that check. `is_here`: tells whether this node has the entry. `before_script`: nothing is handed over
+    /// before a script has run.
     pub(crate) fn begin_probe(&mut self, before_script: bool, is_here: impl Fn(Seqno) -> bool) {
         let lacking = (self.next..=self.last).find(|seqno| !is_here(*seqno));
-        // The first of all is asked for before anything is handed over, and kept; but before a script nothing is.
+        // The very first entry is requested before anything is handed over, and is kept. Before a script nothing is
+        // kept.
         let asks = lacking.filter(|seqno| !self.begun && (before_script || *seqno > self.next));
         self.probe = asks.map_or(Probe::Done, Probe::Asks);
     }
 
-    /// The entry that one of the members must show.
+    /// Returns the entry that one of the members must show.
     pub(crate) fn probed(&self) -> Option<Seqno> {
         match self.probe {
             Probe::Asks(seqno) => Some(seqno),
@@ -223,7 +226,7 @@ impl Ist {
         }
     }
 
-    /// Asks a member for the entry that is wanted, and what follows it. None: nobody has it.
+    /// Asks a member for the wanted entry and the ones behind it. None: no member has it.
     pub(crate) fn pull(&mut self, now_ms: u64) -> Option<(Incarnation, Direct)> {
         let source = self.sources.front().copied()?;
         let from = self.wanted();
@@ -235,7 +238,7 @@ impl Ist {
         Some((source, pull))
     }
 
-    /// A member answers with entries from `at` on, `shown` being the first of them.
+    /// Takes in a member's answer with entries from `at` on; `shown`: the first of them.
     pub(crate) fn answered(
         &mut self,
         from: Incarnation,
@@ -256,13 +259,13 @@ impl Ist {
         }
     }
 
-    /// The member that was asked does not have what it was asked for: another one is asked.
+    /// Drops the asked member, which lacks the entry: another one is asked.
     pub(crate) fn drop_source(&mut self) {
         self.partial = None;
         self.sources.pop_front();
     }
 
-    /// A member answers with a part of a long entry.
+    /// Takes in a part of a long entry.
     pub(crate) fn take_part(&mut self, from: Incarnation, part: &RecordedPart) -> PartTaken {
         let seqno = part.record.seqno;
         if !self.awaits(from, seqno) || part.offset != self.received() {
@@ -282,25 +285,26 @@ impl Ist {
         }
         let whole = partial.into_record().filter(|_| taken);
         if whole.is_none() && !std::mem::replace(&mut self.anew, true) {
-            // Another member may be the cause, or a vote that has changed the outcome: all of it, from this one.
+            // The cause may be another member, or a vote that has changed the outcome: pull the whole entry from this
+            // member.
             self.asked = false;
             return PartTaken::Goes;
         }
         PartTaken::Ends(whole)
     }
 
-    /// True if this entry is the next.
+    /// Returns true if this entry is the next.
     pub(crate) fn expects(&self, record: &Recorded) -> bool {
         let is_next = record.seqno == self.next && record.seqno <= self.last;
         is_next && record.depends_on < record.seqno
     }
 
-    /// Something is about to be handed to the server: true if it is the first.
+    /// Notes that something is about to be handed to the server. Returns true the first time.
     pub(crate) fn begin(&mut self) -> bool {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// The next entry is handed on. Gives its seqno.
+    /// Notes that the next entry is handed on. Returns its seqno.
     pub(crate) fn took_next(&mut self) -> Seqno {
         let seqno = self.next;
         self.next += 1;
@@ -308,7 +312,7 @@ impl Ist {
         seqno
     }
 
-    /// How much has come in, if that is to be told.
+    /// Returns a report of the progress, if one is due.
     pub(crate) fn report(&mut self, now_ms: u64) -> Option<String> {
         let (done, total) = (self.next - self.first, self.last - self.first + 1);
         let is_due = done == total || now_ms >= self.reported_ms + REPORT_MS;
@@ -318,7 +322,7 @@ impl Ist {
         })
     }
 
-    /// How far the server is, if nobody has the missing entries.
+    /// Returns the server's state, when no member has the missing entries.
     pub(crate) fn dead_end(&self) -> DeadEnd {
         match (self.after_snapshot, self.begun) {
             (true, _) => DeadEnd::BehindSnapshot(self.next - 1),

@@ -1,4 +1,4 @@
-//! A long entry that is pulled in parts: neither its donor nor what else goes over the connection waits for the whole.
+//! A long entry that is pulled in parts: neither its donor nor other traffic of the connection waits for the whole.
 
 use bytes::BytesMut;
 use trireme_group::{Delivery, PAYLOAD_MAX};
@@ -12,12 +12,12 @@ pub(crate) struct Partial {
     len: u32,
     digest: u32,
     bytes: BytesMut,
-    /// CRC-32C of what has come.
+    /// CRC-32C of the bytes that have come.
     crc: u32,
 }
 
 impl Partial {
-    /// Nothing has come yet of the entry that this is a part of.
+    /// Returns an empty collection of the entry that this is a part of.
     pub(crate) fn new(part: &RecordedPart) -> Partial {
         Partial {
             record: part.record.clone(),
@@ -28,12 +28,12 @@ impl Partial {
         }
     }
 
-    /// Bytes that have come.
+    /// Returns the number of bytes that have come.
     pub(crate) fn received(&self) -> u32 {
         self.bytes.len() as u32 // at most `len`
     }
 
-    /// Takes in the next part; false: it is none, or one of another entry.
+    /// Takes in the next part. Returns false if it is not the next one, or of another entry.
     pub(crate) fn take(&mut self, part: &RecordedPart) -> bool {
         let is_same = (part.len, part.digest) == (self.len, self.digest);
         let is_next = part.offset == self.received() && !part.bytes.is_empty();
@@ -46,12 +46,12 @@ impl Partial {
         true
     }
 
-    /// True if all has come.
+    /// Returns true if all bytes have come.
     pub(crate) fn is_whole(&self) -> bool {
         self.received() == self.len
     }
 
-    /// The entry; None if it is not what was recorded.
+    /// Returns the entry; None if its checksum is wrong.
     pub(crate) fn into_record(mut self) -> Option<Recorded> {
         if !self.is_whole() || self.crc != self.digest {
             return None;

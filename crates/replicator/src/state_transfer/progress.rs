@@ -1,4 +1,4 @@
-//! How far a database has come that follows the others, from its own log or by incremental transfer.
+//! The catch-up progress of a database that follows the others, from its own log or by IST.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use trireme_certification::Seqno;
 
 use super::{Place, StateTransfer};
 
-/// It is told so often at most.
+/// Minimum time between two lines about it.
 const TELL_MS: u64 = 10_000;
-/// A rate over less than this says nothing.
+/// Minimum time of a useful rate.
 const RATE_MS: u64 = 500;
 
-/// A database on its way.
+/// The catch-up of a database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
-    /// Its first position.
+    /// The seqno at which it began.
     from: Seqno,
     began_ms: u64,
-    /// When it was last told, and where the database was then.
+    /// Time of the last line, and the seqno at that time.
     mark: (u64, Seqno),
 }
 
-/// How far it has come.
+/// The catch-up progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Entries applied since it began.
+    /// Entries applied since the start.
     pub done: u64,
-    /// Entries in all; more when the others commit more meanwhile.
+    /// Entries in all; grows while the others commit more.
     pub total: u64,
-    /// Applied per second, of late; None: not known yet.
+    /// Entries applied per second, of late; None: unknown.
     pub per_second: Option<f64>,
 }
 
 impl Progress {
-    /// In percent.
+    /// Returns the progress in percent.
     pub fn percent(&self) -> f64 {
         self.done as f64 * 100.0 / self.total.max(1) as f64
     }
 
-    /// Seconds left at this rate, if nothing is added.
+    /// Returns the seconds left at this rate, if no entries are added.
     pub fn left_s(&self) -> Option<u64> {
         let left = (self.total - self.done) as f64;
         let rate = self.per_second.filter(|rate| *rate > 0.0);
@@ -61,7 +61,7 @@ impl fmt::Display for Progress {
 }
 
 impl Course {
-    /// The database has arrived: a line for the log, if that took a while.
+    /// Returns a line for the log when the database has arrived, if that took a while.
     fn arrived(&self, now_ms: u64, done: u64) -> Option<String> {
         let lasted_ms = now_ms - self.began_ms;
         let s = lasted_ms as f64 / 1000.0;
@@ -71,7 +71,7 @@ impl Course {
         (lasted_ms >= RATE_MS).then(text)
     }
 
-    /// From here on.
+    /// Returns a catch-up that begins here.
     fn new(from: Seqno, now_ms: u64) -> Course {
         Course {
             from,
@@ -97,18 +97,18 @@ impl Course {
 }
 
 impl StateTransfer {
-    /// The database follows the others from this seqno on.
+    /// Notes that the database follows the others from this seqno on.
     pub(crate) fn follow_from(&mut self, seqno: Seqno, now_ms: u64) {
         self.course = Some(Course::new(seqno, now_ms));
     }
 
-    /// How far the database, which is at `low`, has come; None: it follows the order, or waits for a snapshot.
+    /// Returns the progress of the database, which is at `low`; None: it follows the order, or waits for an SST.
     pub(crate) fn progress(&self, now_ms: u64, low: Seqno, end: Seqno) -> Option<Progress> {
         let course = self.course.as_ref()?;
         Some(course.progress(now_ms, low, end))
     }
 
-    /// A line for the log, now and then, and when the database has arrived.
+    /// Returns a line for the log, now and then, and when the database has arrived.
     pub(crate) fn progress_line(&mut self, now_ms: u64, low: Seqno, end: Seqno) -> Option<String> {
         let (course, progress) = (self.course?, self.progress(now_ms, low, end)?);
         match self.place() {

@@ -1,4 +1,4 @@
-//! The joiner's side of a snapshot state transfer: how far the server is between sst_request and sst_received.
+//! The joiner's side of an SST: the server's phase between sst_request and sst_received.
 
 use bytes::Bytes;
 use trireme_group::Incarnation;
@@ -7,29 +7,30 @@ use super::{Phase, Place, Stage, StateTransfer};
 use crate::control::Control;
 use crate::gtid::Gtid;
 
-/// A joiner without a donor asks again after so long.
+/// Time after which a joiner without a donor asks again.
 const RETRY_MS: u64 = 1000;
 
 #[derive(Debug)]
 pub(crate) enum SstPhase {
     /// The server prepares itself to receive.
     Requesting,
-    /// Nobody could send; asks again then.
+    /// No member could send; the request is repeated at `at_ms`.
     Retry {
         request: Bytes,
         at_ms: u64,
-        /// An earlier request was given up. On another branch it may have been ordered after all, and a donor sends.
+        /// An earlier request was given up. On another branch it may have been ordered after all, so that a donor
+        /// sends.
         given_up: bool,
     },
-    /// The request is on its way into the order.
+    /// The request is submitted, and not ordered yet.
     Submitted { request: Bytes },
-    /// A donor sends. None: it is done, the server has still to say so.
+    /// A donor sends. None: it has finished, and the server has not reported yet.
     Receiving { donor: Option<Incarnation> },
-    /// The server is prepared; what the order holds is not known again yet.
+    /// The server is prepared; the control state is not known again yet.
     Prepared { request: Option<Bytes> },
-    /// The server has the snapshot; what the order holds is not known again yet.
+    /// The server has the SST; the control state is not known again yet.
     Brought { gtid: Gtid, rcode: i32 },
-    /// Nothing can be done.
+    /// The SST was given up.
     GivenUp,
 }
 
@@ -41,7 +42,7 @@ impl SstPhase {
         }
     }
 
-    /// The server waits for a snapshot.
+    /// Returns true if the server waits for an SST.
     fn is_prepared(&self) -> bool {
         matches!(
             self,
@@ -53,27 +54,27 @@ impl SstPhase {
 /// Result of [`StateTransfer::server_prepared`].
 #[derive(Debug, PartialEq)]
 pub(crate) enum Prepared {
-    /// It is gone on with when the control state is known again.
+    /// It is handled when the control state is known again.
     Kept,
     Now(Option<Bytes>),
-    /// Nobody has asked.
+    /// The server was not asked.
     Unasked,
 }
 
 /// Result of [`StateTransfer::server_received`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// It is gone on with when the control state is known again.
+    /// It is handled when the control state is known again.
     Kept,
     Now,
-    /// The server waits for no snapshot.
+    /// The server waits for no SST.
     Unasked,
 }
 
-/// The next step when a transfer is gone on with.
+/// The next step when a transfer is continued.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Resumed {
-    /// The history has forked meanwhile: the snapshot may hold what is dropped here, or never come (rule 11).
+    /// The history has forked meanwhile: the SST may hold entries that are dropped here, or never come (rule 11).
     Forked,
     /// The donor has left meanwhile.
     DonorLost(Incarnation),
@@ -84,12 +85,12 @@ pub(crate) enum Resumed {
         gtid: Gtid,
         rcode: i32,
     },
-    /// The transfer goes on by itself.
+    /// The transfer continues by itself.
     GoesOn,
 }
 
 impl StateTransfer {
-    /// Between sst_request and sst_received; None: no such transfer is under way.
+    /// Returns the phase between sst_request and sst_received; None: no such transfer is running.
     pub(crate) fn sst(&self) -> Option<&SstPhase> {
         match &self.transfer()?.phase {
             Phase::Sst(phase) => Some(phase),
@@ -107,12 +108,12 @@ impl StateTransfer {
         }
     }
 
-    /// Between sst_request and sst_received, known to the order or not: no view callback (rule 19).
+    /// Returns true between sst_request and sst_received, known to the order or not: no view callback (rule 19).
     pub(crate) fn is_with_scripts(&self) -> bool {
         self.interrupted.is_some() || self.sst().is_some()
     }
 
-    /// A snapshot is to take the place of the database: from sst_request to sst_received.
+    /// Returns true if an SST will replace the database: from sst_request to sst_received.
     pub(crate) fn awaits_snapshot(&self) -> bool {
         self.sst().is_some() && !self.awaits_script()
     }
@@ -123,17 +124,17 @@ impl StateTransfer {
         }
     }
 
-    /// The server is asked to prepare itself.
+    /// Notes that the server is asked to prepare itself.
     pub(crate) fn request(&mut self) {
         self.set_phase(SstPhase::Requesting);
     }
 
-    /// Nothing can be done.
+    /// Gives the SST up.
     pub(crate) fn give_up(&mut self) {
         self.set_phase(SstPhase::GivenUp);
     }
 
-    /// The server has prepared itself, or could not.
+    /// Takes in that the server has prepared itself, or could not.
     pub(crate) fn server_prepared(&mut self, request: Option<Bytes>) -> Prepared {
         match &mut self.interrupted {
             Some(phase @ SstPhase::Requesting) => {
@@ -147,7 +148,7 @@ impl StateTransfer {
         }
     }
 
-    /// The order is to be asked for a donor.
+    /// Makes the node request a donor from the order.
     pub(crate) fn ask_donor(&mut self, request: Bytes, now_ms: u64) {
         self.set_phase(SstPhase::Retry {
             request,
@@ -156,7 +157,7 @@ impl StateTransfer {
         });
     }
 
-    /// The request that is to be submitted now.
+    /// Returns the request that must be submitted now.
     pub(crate) fn due_request(&mut self, now_ms: u64) -> Option<Bytes> {
         let phase = self.sst_mut()?;
         let request = match phase {
@@ -169,7 +170,8 @@ impl StateTransfer {
         Some(request)
     }
 
-    /// The request was not ordered, as far as this branch goes (`given_up`), or no donor was found; it is made again.
+    /// Notes that the request was not ordered, as far as this branch goes (`given_up`), or that no donor was found. It
+    /// is repeated.
     pub(crate) fn request_failed(&mut self, given_up: bool, now_ms: u64) {
         if let Some(phase) = self.sst_mut() {
             if let SstPhase::Submitted { request } = phase {
@@ -182,12 +184,12 @@ impl StateTransfer {
         }
     }
 
-    /// An earlier request was given up. On another branch a donor may have been chosen.
+    /// Returns true if an earlier request was given up: on another branch a donor may have been chosen.
     pub(crate) fn may_have_donor(&self) -> bool {
         matches!(self.sst(), Some(SstPhase::Retry { given_up: true, .. }))
     }
 
-    /// True once in a transfer: to say that no node has a database to give.
+    /// Returns true once in a transfer: for the warning that no node has a database to give.
     pub(crate) fn tells_nobody_has(&mut self) -> bool {
         match &mut self.stage {
             Stage::Transfer(transfer) => !std::mem::replace(&mut transfer.told_nobody_has, true),
@@ -195,17 +197,17 @@ impl StateTransfer {
         }
     }
 
-    /// A donor was chosen.
+    /// Notes that a donor was chosen.
     pub(crate) fn donor_chosen(&mut self, donor: Incarnation) {
         if let Some(phase) = self.sst_mut() {
-            // Retry: an earlier request, given up as lost, was ordered after all.
+            // Retry: an earlier request, which was given up as lost, was ordered after all.
             if let SstPhase::Submitted { .. } | SstPhase::Retry { .. } = phase {
                 *phase = SstPhase::Receiving { donor: Some(donor) };
             }
         }
     }
 
-    /// The donor that sends.
+    /// Returns the donor that sends.
     pub(crate) fn receives_from(&self) -> Option<Incarnation> {
         match self.sst() {
             Some(SstPhase::Receiving { donor }) => *donor,
@@ -213,7 +215,7 @@ impl StateTransfer {
         }
     }
 
-    /// A donor has told this joiner that it is done; false if it is not the one that sends.
+    /// Notes that a donor has told this joiner that it has finished. Returns false if it is not the one that sends.
     pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> bool {
         match self.sst_mut() {
             Some(SstPhase::Receiving { donor }) if *donor == Some(from) => {
@@ -224,7 +226,7 @@ impl StateTransfer {
         }
     }
 
-    /// sst_received()
+    /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
         if self.sst().is_some_and(SstPhase::is_prepared) {
             return Received::Now;
@@ -239,13 +241,13 @@ impl StateTransfer {
         }
     }
 
-    /// A snapshot transfer was interrupted by a log that began anew.
+    /// Returns true if a log that began anew has interrupted an SST.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.is_some()
     }
 
-    /// In step with the group again: goes on with the snapshot transfer that was interrupted. `is_forked`: the history has
-    /// forked since.
+    /// Continues an interrupted SST, when the node is in step with the group again. `is_forked`: the history has forked
+    /// since.
     pub(crate) fn resume(
         &mut self,
         control: &Control,
@@ -288,7 +290,7 @@ impl StateTransfer {
     }
 }
 
-/// A donor was sending when the log began anew.
+/// Returns the next step, if a donor was sending when the log began anew.
 fn received_meanwhile(
     control: &Control,
     me: Incarnation,
