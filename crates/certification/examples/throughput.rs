@@ -7,7 +7,7 @@ use trireme_certification::{
 
 const WRITE_SETS: usize = 200_000;
 const ROWS: u64 = 1_000_000;
-/// The lag of the origins behind the order, and the lag of the reported watermark, in seqnos.
+/// The lag of the origins behind the order, in seqnos.
 const UNSEEN: i64 = 10;
 
 fn main() {
