@@ -272,7 +272,7 @@ impl Engine {
         let link = self.link.as_mut().filter(|_| !self.replicator.is_leaving());
         let Some((link, history)) = link.and_then(|link| link.to_found.take().map(|id| (link, id)))
         else {
-            return; // on its way out; the next process founds
+            return; // the node is leaving; the next process founds
         };
         let checkpoint = group::Checkpoint {
             history,

@@ -24,7 +24,7 @@ pub(crate) struct LargeReads {
     /// Running checksums of readers that request one part after the other, oldest first: position, offset, CRC-32C of
     /// the payload up to that offset.
     read_up_to: VecDeque<(Position, u32, u32)>,
-    /// Positions of entries whose payloads differ from the written bytes, or could not be read.
+    /// Positions of entries with payloads that differ from the written bytes, or could not be read.
     damaged: BTreeSet<Position>,
 }
 
@@ -43,7 +43,7 @@ impl LargeReads {
         let before = match found.and_then(|at| self.read_up_to.remove(at)) {
             _ if offset == 0 => 0,
             Some((_, _, crc)) => crc,
-            None => return true, // one that is asked for again
+            None => return true, // a part that is requested again
         };
         let crc = crc32c::crc32c_append(before, part);
         let until = offset + part.len() as u32;

@@ -47,7 +47,7 @@ pub struct NotKept {
     pub is_lack: bool,
 }
 
-/// The node's surroundings. Calls come in the order in which they are to take effect.
+/// The node's surroundings. The calls must take effect in their order.
 pub trait Outside {
     /// Send to each of these peers; messages may get lost. Everything that the engine requested before must be on its
     /// way to the operating system first (the log is, when [`crate::Engine::pump`] returns).

@@ -189,7 +189,7 @@ impl Engine {
             return true;
         };
         if link.flush_appends || !link.unwritten || planted(Mutant::DeliveredBeforeWritten) {
-            return true; // what waits for a flush is not counted before
+            return true; // entries that wait for a flush are not counted earlier
         }
         link.unwritten = false;
         outside.log_write_begins();

@@ -98,7 +98,7 @@ pub enum LogError {
         /// The limit.
         limit: u64,
     },
-    /// An outcome or snapshot for a position that has not been appended.
+    /// An outcome or a log checkpoint for a position that was not appended.
     #[error("position {position} is not in the log")]
     NoSuchPosition {
         /// The position given.

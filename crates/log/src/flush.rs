@@ -18,7 +18,7 @@ pub struct FlushJob {
     /// Number of unflushed bytes up to there.
     pub(crate) bytes: u64,
     pub(crate) token: Arc<()>,
-    /// True if somebody waits for it.
+    /// True if an acknowledgement or a caller waits for it.
     pub(crate) awaited: bool,
 }
 

@@ -262,7 +262,7 @@ impl MemoryDisk {
         content.bytes[offset] ^= 1 << bit;
         let flipped = Change::Write(offset as u64, vec![content.bytes[offset]]);
         if !content.pending.is_empty() {
-            content.pending.push(flipped); // what is flushed later is what is read
+            content.pending.push(flipped); // a later flush writes the bytes that are read now
         }
         if let Some(byte) = content.durable.get_mut(offset) {
             *byte ^= 1 << bit;

@@ -369,7 +369,7 @@ fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<()
     loop {
         let admitted = is_admitted(node, request, has_consent)?;
         let refused = node.peek(|core| core.progress.refused.clone());
-        // Only while no peer is reached, it is open whose data this node will have.
+        // Only while no peer is reached, this node may still take another cluster's data.
         if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
             std::thread::sleep(POLL);
             continue;

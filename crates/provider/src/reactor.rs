@@ -93,7 +93,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             termination::let_it();
         }
         if cut_off {
-            return; // and the port is closed with the poller: the others know at once
+            return; // the poller's end closes the port, so the others know at once
         }
         idle = Duration::from_millis(idle_ms);
     }

@@ -99,7 +99,7 @@ impl Replicator {
     /// Begins with the first view of a component that this node founds: its database is the state.
     pub(crate) fn begin_founded(&mut self, seqno: i64) {
         self.transfer.activate();
-        self.lifecycle.server_runs(); // before anything is applied: the first view sees to it
+        self.lifecycle.server_runs(); // the first view starts it, before any entry is applied
         let history = (self.context.history()).unwrap_or(self.executor.history());
         self.executor.begin_at(history, seqno - 1);
         self.note_overrides();

@@ -123,7 +123,7 @@ impl Context {
     /// Returns "index (name)", as the log lines show a member.
     pub(crate) fn name_of(&self, incarnation: Incarnation) -> String {
         let Some(control) = &self.control else {
-            return incarnation.to_string(); // only what was delivered is spoken of
+            return incarnation.to_string(); // not reached: log lines name members of delivered views
         };
         let configuration = &control.configuration;
         match (

@@ -238,7 +238,7 @@ impl Database {
         // between.
         let seqno = self.local.seqno;
         match fork.is_some_and(|fork| seqno > fork) {
-            true => DatabaseProof::Nothing, // what it has above the fork was given up
+            true => DatabaseProof::Nothing, // its entries above the fork were given up
             false => DatabaseProof::UpTo {
                 seqno: seqno.max(0) as u64,
             },

@@ -153,7 +153,7 @@ impl Direct {
             6 => Direct::FlowStop,
             7 => Direct::FlowContinue,
             8 => Direct::FlowPace {
-                per_second: reader.u32()?.max(1), // none at all is a stop
+                per_second: reader.u32()?.max(1), // 0 would be a stop
             },
             9 => Direct::IstPullPart {
                 from: reader.seqno()?,

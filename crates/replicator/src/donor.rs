@@ -114,11 +114,11 @@ impl Replicator {
     /// this position on.
     pub(crate) fn begin_donation(&mut self, request: Bytes, bypass: Option<Gtid>) {
         if self.lifecycle.is_leaving() {
-            return; // a server that disconnects cannot become a donor: the joiner hears that this one is gone
+            return; // a server that disconnects cannot become a donor: the joiner will hear that this node is gone
         }
         self.announcements.forget_synced();
         let Some(gtid) = self.context.control().map(|c| c.gtid()) else {
-            return; // who was chosen by the order has its state
+            return; // not reached: a node that the order chose has its state
         };
         if bypass.is_none() && !planted(Mutant::DonorStateMoves) {
             self.executor.hold_above(gtid.seqno);
@@ -137,7 +137,7 @@ impl Replicator {
     /// Handles the end of the donate callback.
     pub(crate) fn donated(&mut self, work: WorkId, ok: bool) {
         if !ok {
-            self.executor.end_donation(); // whatever became of the connection
+            self.executor.end_donation(); // even if the connection has ended
         }
         if self.executor.done(work).is_none() {
             return;

@@ -154,7 +154,7 @@ impl FlowControl {
         others.map(to).collect()
     }
 
-    /// Returns true if the group has left this node out of late, and may do so again.
+    /// Returns true if the group has left this node out recently, and may do so again.
     fn relapses(&self, context: &Context, control: &Control) -> bool {
         let may = context.options().fc_desync_after_ms > 0 && control.may_leave_out(context.me());
         may && self.back_off.is_remembered(context.now_ms())

@@ -166,7 +166,7 @@ impl Intake {
         let mut restored = 0;
         for entry in &mut self.entries {
             let Payload::InLog { position, bytes } = entry.payload else {
-                continue; // it has nothing to be read back
+                continue; // its payload is not missing
             };
             while found.next_if(|(at, _)| *at < position).is_some() {}
             let read = found.next_if(|(at, delivery)| {

@@ -1,4 +1,4 @@
-//! A joiner's state transfer from its begin to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
+//! A joiner's state transfer from its start to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
 
 use trireme_group::{Checkpoint, Incarnation};
 
@@ -136,7 +136,7 @@ impl Replicator {
     pub(crate) fn finish_transfer(&mut self) {
         let later = self.transfer.finish(self.executor.top());
         self.review_presumed();
-        self.lifecycle.server_runs(); // the view that this node came in with, if none before
+        self.lifecycle.server_runs(); // by the view of this node's admission, if by none before
         for (task, seqno, payload) in later {
             self.enqueue(task, seqno, payload);
         }

@@ -149,8 +149,8 @@ impl Message {
         Bytes::from(out)
     }
 
-    /// Returns true if this payload gives the server of the node `is_own` no work, whoever it is for: it only changes
-    /// states of members. `may_donate`: a joiner's request may be for this node.
+    /// Returns true if this payload gives the server of the node `is_own` no work, even if it is for this node: it only
+    /// changes states of members. `may_donate`: a joiner's request may be for this node.
     pub(crate) fn needs_no_server(payload: &[u8], is_own: bool, may_donate: bool) -> bool {
         match payload {
             [VERSION, KIND_WRITE_SET, ..] => false,

@@ -13,7 +13,7 @@ impl Replicator {
     pub fn proof(&self) -> Proof {
         let local = self.database.local();
         let Some(control) = self.context.control() else {
-            // With an unknown log, it is unclear what this database has in common with others.
+            // With an unknown log, the part that this database shares with others is unknown.
             let database = match local.is_known() && !self.context.is_arbitrator() {
                 true => DatabaseProof::Unclear,
                 false => DatabaseProof::Nothing,

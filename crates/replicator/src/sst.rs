@@ -26,7 +26,7 @@ impl Replicator {
     /// Handles that the server is ready to receive.
     pub(crate) fn sst_requested(&mut self, work: WorkId, request: Option<Bytes>) {
         if self.executor.done(work).is_none() {
-            return; // the answer of a connection that is over
+            return; // the answer belongs to an earlier connection
         }
         match self.transfer.server_prepared(request) {
             Prepared::Now(request) => self.prepared(request),

@@ -1,4 +1,4 @@
-//! The last views, for joiners whose database lies a few views back.
+//! The last views, with their seqnos. A joiner's database may be a few views behind, and needs its own view.
 
 use std::collections::VecDeque;
 

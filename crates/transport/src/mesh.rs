@@ -290,7 +290,7 @@ impl Mesh {
     pub fn set_history(&mut self, history: [u8; 16]) {
         if self.hello.identity.history != history {
             self.hello.identity.history = history;
-            self.book.call_all(self.now_ms); // who was refused for the old one may be welcome now
+            self.book.call_all(self.now_ms); // a peer that was refused may be accepted now
             self.waker.wake();
         }
     }

@@ -8,7 +8,7 @@ pub mod flag {
     pub const ROLLBACK: u32 = 1 << 1;
     /// Total order isolation: nothing else applies at the same time.
     pub const ISOLATION: u32 = 1 << 2;
-    /// Must not be applied in parallel with what precedes or follows.
+    /// Must not be applied in parallel with other write-sets.
     pub const PA_UNSAFE: u32 = 1 << 3;
     /// The order of application does not matter. MariaDB never sets it.
     pub const COMMUTATIVE: u32 = 1 << 4;

@@ -87,8 +87,8 @@ pub type EncryptCb = unsafe extern "C" fn(
     last: bool,
 ) -> c_int;
 
-/// Arguments of `init` (`struct wsrep_init_args`). Everything it points to is only valid during the call, except what
-/// `app_ctx` points to: copy it with [`InitSettings::copy_from`].
+/// Arguments of `init` (`struct wsrep_init_args`). Everything it points to is only valid during the call, except the
+/// target of `app_ctx`: copy it with [`InitSettings::copy_from`].
 #[repr(C)]
 pub struct InitArgs {
     /// Passed to most callbacks.

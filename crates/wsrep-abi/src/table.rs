@@ -132,7 +132,7 @@ pub struct Wsrep {
     /// The joiner has its SST: position, state (unused), 0 or a negative errno.
     pub sst_received:
         Option<unsafe extern "C" fn(*mut Wsrep, *const Gtid, *const Buf, c_int) -> WsrepStatus>,
-    /// Asks for a snapshot. Unused by MariaDB.
+    /// Requests a snapshot. Unused by MariaDB.
     pub snapshot:
         Option<unsafe extern "C" fn(*mut Wsrep, *const Buf, *const c_char) -> WsrepStatus>,
     /// Status variables, ended by one without name.

@@ -89,9 +89,9 @@ stats! {
         flow_control_recv: u64 = c"flow_control_recv",
         /// Whether replication is stopped now.
         flow_control_active: bool = c"flow_control_active",
-        /// Whether this node asked for it.
+        /// Whether this node requested the stop.
         flow_control_requested: bool = c"flow_control_requested",
-        /// Average distance between a write-set and what it depends on.
+        /// Average distance between a write-set and the seqno that it depends on.
         cert_deps_distance: f64 = c"cert_deps_distance",
         /// How often write-sets were applied out of order.
         apply_oooe: f64 = c"apply_oooe",

@@ -1,6 +1,6 @@
 //! The desync back-off: how long this node stays out of flow control after the group has left it out.
 
-/// Minimum of the back-off: quick changes help nobody.
+/// Minimum of the back-off: quick changes help no member.
 const SHORTEST_MS: u64 = 1_000;
 /// Maximum of the back-off: a longer absence would cost the group its bound, and coming back to be left out again costs
 /// writers little.

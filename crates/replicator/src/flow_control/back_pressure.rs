@@ -42,12 +42,12 @@ pub(crate) enum Signal {
 pub(crate) enum Participation {
     /// The node is Synced: it may pace and stop the writers.
     InStep,
-    /// The node is Synced, was left out of late, and may be again. It is known to be slow, and no writer waits for it a
-    /// second time.
+    /// The node is Synced, was left out recently, and may be again. It is known to be slow, and no writer waits for it
+    /// a second time.
     Relapsing,
     /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
-    /// The node holds up nobody.
+    /// The node holds up no writer.
     LeftOut,
 }
 
@@ -108,7 +108,7 @@ impl BackPressure {
     ) -> Option<Signal> {
         self.measure(now_ms, queue == 0 || part == Participation::LeftOut);
         if part == Participation::LeftOut {
-            self.per_second = None; // what held it up may have been no lack of speed
+            self.per_second = None; // its backlog may have another cause than speed
         }
         let demand = self.demand(now_ms, queue as f64, part, limits);
         let is_due = self.is_due(now_ms, demand);

@@ -13,8 +13,8 @@ const FORGIVEN: f64 = 1.0 / 10.0;
 /// Maximum of one charge: a process that overslept must not blame others for that time.
 const LONGEST_STEP_MS: u64 = 20;
 
-/// The time that each member has cost the writers of late. Each writer keeps its own account. When a member's budget is
-/// spent, the writer proposes to leave the member out, and the order decides.
+/// The time that each member has cost the writers recently. Each writer keeps its own account. When a member's budget
+/// is spent, the writer proposes to leave the member out, and the order decides.
 #[derive(Debug, Default)]
 pub(crate) struct LagBudget {
     spent_ms: BTreeMap<Incarnation, f64>,

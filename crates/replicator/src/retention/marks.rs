@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trireme_certification::Seqno;
 use trireme_group::Position;
 
-/// One seqno in so many is remembered: a member may be any distance behind.
+/// Distance of the remembered seqnos: a member may be any distance behind.
 const STEP: Seqno = 64;
 
 /// Positions of some seqnos, oldest first.

@@ -8,7 +8,7 @@ use trireme_group::Position;
 /// Number of notes within `unflushed_ms` of [`crate::Options::thresholds`].
 const NOTED: u64 = 20;
 
-/// The first positions that were needed of late: (ms, position).
+/// The first positions that were needed recently: (ms, position).
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     noted: VecDeque<(u64, Position)>,

@@ -17,7 +17,7 @@ struct Given {
     at_ms: u64,
 }
 
-/// Peers that were given entries of late. The first entry is a promise of the later ones: a joiner that has handed an
+/// Peers that were given entries recently. The first entry is a promise of the later ones: a joiner that has handed an
 /// entry to its server can take no SST any more.
 #[derive(Debug, Default)]
 pub(super) struct Served {

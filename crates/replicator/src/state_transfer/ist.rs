@@ -269,7 +269,7 @@ impl Ist {
     pub(crate) fn take_part(&mut self, from: Incarnation, part: &RecordedPart) -> PartTaken {
         let seqno = part.record.seqno;
         if !self.awaits(from, seqno) || part.offset != self.received() {
-            return PartTaken::Goes; // unasked, or the answer to a pull that was given up
+            return PartTaken::Goes; // not asked, or the answer to an abandoned pull
         }
         if self.probed().is_some() {
             self.answered(from, seqno, Some(seqno));

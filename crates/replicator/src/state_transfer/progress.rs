@@ -28,7 +28,7 @@ pub struct Progress {
     pub done: u64,
     /// Entries in all; grows while the others commit more.
     pub total: u64,
-    /// Entries applied per second, of late; None: unknown.
+    /// Entries applied per second, recently; None: unknown.
     pub per_second: Option<f64>,
 }
 
