@@ -1,5 +1,6 @@
-//! Carries out the actions of group and replicator: writes the log, hands events from one to the other, and passes the
-//! rest to [`Outside`].
+//! Carries out the actions of group and replicator. In: actions, in the order in which the state machines gave them.
+//! Out: writes to the log, events for the other state machine, and requests to [`Outside`]. An entry is in the log, and
+//! a promise is kept, before a message that speaks of it goes out.
 
 use trireme_group as group;
 use trireme_log::{LogError, Outcome};

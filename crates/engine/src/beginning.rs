@@ -1,5 +1,6 @@
-//! The beginning of a connection: the node joins others, goes on with the log of an earlier process, or founds a
-//! history alone.
+//! The choice of a connection's beginning. In: the database's position, the log of an earlier process, and the
+//! operator's order to bootstrap. Out: the node joins others, goes on with its log, or founds a history alone. Seqnos
+//! that a database holds are never given to other entries (rule 5).
 
 use trireme_group::{
     Body, Checkpoint, Configuration, Entry, Event, Recovered, ReplicaId, Uuid,

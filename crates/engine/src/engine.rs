@@ -1,4 +1,5 @@
-//! The engine's state, the ways in for events, and [`Engine::pump`], which fixes the order of everything that goes out.
+//! The engine's state and the ways in for events: [`Engine::connect`], frames of peers, ticks, and calls for the
+//! replicator. [`Engine::pump`] carries out the actions and writes the log. Messages may leave the node only after it.
 
 use bytes::Bytes;
 use trireme_group::{

@@ -1,4 +1,5 @@
-//! Notes for the next process, kept beside the log and flushed.
+//! Notes for the next process, kept beside the log in its state file: the last total-order action, overrides, lost
+//! acknowledged data, and the trial of the server. A note is flushed when its function returns.
 
 use trireme_group::{OVERRIDES_MAX, Uuid};
 use trireme_log::{Durability, Log, LogError};

@@ -1,4 +1,6 @@
-//! The host effects: the engine's requests to the process around it.
+//! The host effects: the engine's requests to the process around it. The provider, the arbitrator and the simulator
+//! each implement [`Outside`]: they send messages, keep promises, run flushes, and carry out the replicator's
+//! [`HostAction`]s.
 
 use bytes::Bytes;
 use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};

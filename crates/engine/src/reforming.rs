@@ -1,5 +1,6 @@
-//! The node lets the cluster go on with the best state that is left: its log, or its database (rule 4, "All voters are
-//! here").
+//! The end of a wait for amnesiac voters: the node lets the cluster go on with the best state that is left (rule 4,
+//! "All voters are here"). That is its log, or its database; then the log begins anew above the database. It reports
+//! the first GTID that may be lost.
 
 use trireme_group::{self as group, Checkpoint, Configuration, Uuid};
 use trireme_replicator::{self as replicator, Connect, Gtid};

@@ -1,4 +1,6 @@
-//! The times of the log's writes and flushes, and the consequences of a failure.
+//! The times of the log's writes and flushes. Appended entries are written before messages leave the node, and before
+//! entries are delivered. A flush follows where an acknowledgement needs one, one flush at a time. A failed write or
+//! flush ends the node's part in the cluster, and is never retried (rule 23).
 
 use bytes::Bytes;
 use trireme_group::{self as group, ParcelId};

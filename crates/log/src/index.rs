@@ -1,4 +1,5 @@
-//! The in-memory index of the segments: the place of every position.
+//! The in-memory index of the segments: the place of every position, the outcomes, and the log checkpoints. Recovery
+//! builds it from the files; each append extends it. It holds no payloads.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! The log, as its owner writes it.
+//! The log, as its owner writes it: creation and opening, appends, outcomes, log checkpoints, truncation, and the
+//! owner's state. Positions have no gap. A failed write or flush poisons the log.
 
 use std::collections::BTreeMap;
 use std::path::Path;

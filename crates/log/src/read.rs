@@ -1,4 +1,5 @@
-//! Reads entries back.
+//! Reads entries back: single ones, and runs from a position or a seqno. Bytes from a file are verified by the record's
+//! checksum.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The warning at a node's start if others may reach its plaintext port.
+//! The exposure of a node that speaks plaintext: whether other machines can reach it. It leads to a line in the log at
+//! each start.
 
 use trireme_replicator::Level;
 use trireme_transport::Security;

@@ -1,4 +1,5 @@
-//! The parts of a connection outside the engine: the mesh, and the file of promises.
+//! The connection to other nodes, without the engine's part: it owns the mesh, the file of promises, and the lists of
+//! peers whose frames or log lines are limited.
 
 use std::collections::BTreeSet;
 

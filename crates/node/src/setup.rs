@@ -1,4 +1,5 @@
-//! The inputs of a connection, made from the options: identity, mesh, log and the engine's settings.
+//! The inputs of a connection, made from the options: the node's identity, the mesh, the log, the protection of
+//! connections, and the engine's settings.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,6 @@
-//! connect() and disconnect(): the start and the end of a connection.
+//! connect() and disconnect(). connect() opens votes and mesh, starts the engine and the threads, and waits for a view,
+//! unless the node has to wait for others first. disconnect() leaves the cluster, gives the server its final view, and
+//! ends the threads.
 
 use std::path::Path;
 use std::sync::Arc;

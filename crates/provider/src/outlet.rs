@@ -1,4 +1,6 @@
-//! Carries out the engine's requests to the provider: peers, files, waiting threads.
+//! The provider's [`Outside`]: carries out the engine's requests under the node's lock. Messages go to the mesh's
+//! queues, promises and grastate.dat to their files, answers to the waiting threads' slots. Flushes and staging are
+//! handed to other threads.
 
 use std::time::Instant;
 

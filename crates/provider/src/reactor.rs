@@ -1,4 +1,5 @@
-//! The thread of a connection, which waits for the network and for deadlines.
+//! The thread of a connection. It waits for sockets and deadlines without the node's lock, then takes the lock, and
+//! hands the events in. It does quick flushes itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};

@@ -1,4 +1,5 @@
-//! The body of a recv() thread: takes work from the node and calls the server back.
+//! The body of a recv() thread: it takes work from the node, makes the callback into the server, and reports the
+//! result. It never holds the node's lock during a callback.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,4 +1,5 @@
-//! The start of an instance, and the options that change while it runs.
+//! The start of an instance by init(), the database's position at that time, and the options that change while the
+//! instance runs.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! The object behind `wsrep_ws_handle_t::opaque`.
+//! The object behind `wsrep_ws_handle_t::opaque`: an own transaction with the keys and data that it has appended, or a
+//! write-set that is being applied.
 
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{ConnId, Owner, Seqno, TrxId, WriteSetDraft};

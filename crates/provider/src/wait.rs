@@ -1,4 +1,5 @@
-//! The reason for which a node waits, in the words of docs/state-and-event-file.md.
+//! The reason for which a node waits, for the state-and-event file. Group and replicator know the reasons; this module
+//! gives them the words of docs/state-and-event-file.md.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! The outputs of a node.
+//! The outputs of a node: requests to the group, to the write-set log, and to the server's side. They are sorted by the
+//! part that carries them out, and must be carried out in order.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;

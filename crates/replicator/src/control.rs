@@ -1,4 +1,6 @@
-//! The control state, computed from the log alone. It is equal on all nodes at equal positions.
+//! The control state: certification index, member states, error votes, views and overrides. In: the entries of the log,
+//! in order. Out: the [`Effect`] of each entry. It depends on the log alone, so it is equal on all nodes at equal
+//! positions.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,6 @@
-//! The way of a delivered entry: it is certified in order, then goes to the waiting client or to an applier.
+//! The way of a delivered entry. The control state processes it, and gives it a seqno and a verdict. Then the waiting
+//! client gets its answer, or the write-set goes to the appliers. Entries wait in the intake while the node is paused
+//! or has no control state.
 
 use trireme_certification::{Outcome, Seqno, Verdict};
 use trireme_group::{Delivery, Position, SubmissionId};

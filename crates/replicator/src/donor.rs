@@ -1,4 +1,5 @@
-//! The donor's side of state transfers, and the way in of all peer messages.
+//! The donor's side of state transfers: answers to joiners' pulls, and the donation of a state by the server's script.
+//! The order chooses the donor. All peer messages come in here.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;

@@ -1,4 +1,5 @@
-//! The inputs of a node.
+//! The inputs of a node: calls of the server's threads, deliveries and answers of the group, peer messages, and the
+//! time.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;

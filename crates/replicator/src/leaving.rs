@@ -1,4 +1,5 @@
-//! The end of a connection: the server disconnects, the group lets the node go, or the node must not go on.
+//! The end of a connection: the server disconnects, the group lets the node go, or the node has diverged. Certified
+//! entries are still applied, waiting clients get their answers, and the server gets its last views.
 
 use crate::action::{Action, GroupAction, HostAction, Level};
 use crate::gtid::Gtid;

@@ -1,4 +1,5 @@
-//! Reports of this node to the group and to the order: the members with a vote; Joined, Synced, caught up.
+//! Reports of this node to the group, to the order and to the log: the members with a vote, Joined, Synced, its
+//! desyncs, its applied watermark, and the entries that the log must keep.
 
 use trireme_group::{Incarnation, Position, SubmissionId};
 

@@ -1,4 +1,5 @@
-//! Changes of member states, by views and by the members' own submissions.
+//! Changes of member states: joiner, donor, joined, synced. They follow views and the members' own submissions, are a
+//! part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
 
 use trireme_group::{Incarnation, Member};
 use trireme_mutants::{Mutant, planted};

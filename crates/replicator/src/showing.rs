@@ -1,4 +1,5 @@
-//! The view callbacks: the calls that tell the server of views.
+//! The view callbacks: the calls that tell the server of views. A primary view takes its seqno in commit order. A
+//! non-primary view has no seqno, and is shown when everything before it was processed.
 
 use trireme_certification::Seqno;
 use trireme_group::{Configuration, Member};

@@ -1,4 +1,5 @@
-//! The transfer of the control state from a member to a joiner.
+//! The transfer of the control state from a member to a joiner, in parts. With the last part the joiner is in step with
+//! the group: from there it certifies as every member does.
 
 use trireme_group::{Configuration, Incarnation, Position};
 

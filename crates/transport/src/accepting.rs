@@ -1,4 +1,5 @@
-//! Takes the calls of peers.
+//! Takes the calls of peers: refuses those that the allowlist excludes, and bounds the callers that have not finished
+//! the handshake.
 
 use std::net::IpAddr;
 
@@ -34,8 +35,8 @@ impl Mesh {
         }
     }
 
-    /// Registers a connection that a peer has opened. None: the process lacks descriptors, or memory for epoll; the
-    /// caller will call again.
+    /// Registers a connection that a peer has opened. None: there is no room for the caller, or the process lacks
+    /// descriptors, or memory for epoll. The caller will call again.
     pub(crate) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
         let newcomer = self.rank(connection.remote.ip().to_canonical());
         // Oldest first: tokens grow.

@@ -1,4 +1,4 @@
-//! One connection, from the call to the end.
+//! One connection, from the call to the end: its stream, its state in the handshake, and its queue of outgoing bytes.
 
 use std::io;
 use std::net::SocketAddr;

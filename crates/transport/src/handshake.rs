@@ -1,4 +1,5 @@
-//! The control messages of the mesh: hello, refusal, gossip. Also the judgement of a peer's hello.
+//! The control messages of the mesh: hello, refusal, gossip. Also the judgement of a peer's hello, on which both sides
+//! agree. See `docs/wire-transport.md`.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,5 @@
-//! Members and foreign processes. Once the upper layer knows the members, all other peers get little room.
+//! Members and foreign processes. In: the members, as the upper layer knows them. All other peers have small frames and
+//! few links, and give way to members.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

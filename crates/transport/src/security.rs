@@ -1,4 +1,4 @@
-//! The protection of connections.
+//! The protection of connections: whether the mesh dials and accepts plain TCP, TLS, or both.
 
 use trireme_tls::Credentials;
 

@@ -1,4 +1,5 @@
-//! The apply queue: callbacks for recv() threads, in order.
+//! The apply queue: callbacks for recv() threads, handed out strictly in order. It owns the waiting and the running
+//! callbacks. A write-set is ready when its dependencies are released; every other callback runs alone.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,5 @@
-//! Calls of the server's threads for this node's own transactions, from certify() to release().
+//! Calls of the server's threads for this node's own transactions, from certify() to release(). In: calls, and places
+//! in the order. Out: answers, at once or in their turn. An own write-set passes commit order like any other.
 
 use trireme_certification::{Seqno, Verdict};
 use trireme_group::{Incarnation, Uuid};

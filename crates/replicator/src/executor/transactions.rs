@@ -1,4 +1,5 @@
-//! This node's own transactions, from certify() to release().
+//! The table of this node's own transactions, from certify() to release(), with the phase of each. Every call moves a
+//! transaction to its next phase, and a brute-force abort decides by the phase.
 
 use std::collections::BTreeMap;
 
