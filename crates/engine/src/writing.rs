@@ -201,8 +201,8 @@ impl Engine {
         self.failed.is_none()
     }
 
-    /// Ends this node's part in the cluster if the log cannot be written: a node that went on would acknowledge entries
-    /// that it does not keep (rule 23: a failed write is never retried).
+    /// Ends this node's part in the cluster if the log cannot be written. A node that went on would acknowledge entries
+    /// that it does not keep. A failed write is never retried (rule 23).
     pub(crate) fn must_write(&mut self, result: Result<(), LogError>) {
         if let Err(error) = result {
             self.log_failed(&error);

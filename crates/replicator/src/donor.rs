@@ -189,8 +189,8 @@ impl Replicator {
         self.owed_donation();
     }
 
-    /// Reports the end of a donation, as soon as the order takes the report, and behind the rollback fragments of this
-    /// node: the sent state may lack the fragments that they undo (rule 7).
+    /// Reports the end of a donation, as soon as the order takes the report. It goes behind the rollback fragments of
+    /// this node: the sent state may lack the fragments that they undo (rule 7).
     pub(crate) fn owed_donation(&mut self) {
         let Some(rcode) = self.donation_result else {
             return;

@@ -24,8 +24,8 @@ pub struct Options {
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
     pub sst_donor: String,
-    /// True if the server learns from the script of a state transfer something that no write-set contains (its GTID
-    /// domain, with `wsrep_gtid_mode`): then the script runs before an IST, too.
+    /// True if the server needs something from the script of a state transfer that no write-set contains (its GTID
+    /// domain, with `wsrep_gtid_mode`). Then the script runs before an IST, too.
     pub script_before_ist: bool,
     /// A write-set above this size is a bulk payload: a majority gets it before it is submitted (rule 8).
     pub large_bytes: usize,

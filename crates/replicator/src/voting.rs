@@ -205,7 +205,7 @@ impl Voting {
         Some(vec![dispute.settle(seqno, winner), VotingOutput::MarkSafe])
     }
 
-    /// Returns true for a decision that is ordered below the end of this node's SST, which includes `seqno`: the donor
+    /// Returns true for a decision that is ordered below the end of this node's SST, which includes `seqno`. The donor
     /// was a member at the decision, and would have left if it had disagreed.
     pub(crate) fn donor_has_heeded(&self, context: &Context, seqno: Seqno) -> bool {
         let delivered = context.seqno().unwrap_or(-1);

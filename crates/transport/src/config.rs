@@ -70,7 +70,7 @@ pub struct MeshConfig {
     pub retry_slow_ms: u64,
     /// Time limit for connecting and handshake together.
     pub handshake_timeout_ms: u64,
-    /// TCP_USER_TIMEOUT: the kernel drops a connection on which sent bytes stay unacknowledged for so long, and the
+    /// TCP_USER_TIMEOUT: the kernel drops a connection on which sent bytes stay unacknowledged for so long. Then the
     /// mesh dials anew, since TCP itself would probe a healed link too rarely. 0: the system's default.
     pub user_timeout_ms: u32,
     /// Decides which addresses may connect; `None`: all.

@@ -19,8 +19,8 @@ const REPORT_MS: u64 = 10_000;
 /// Maximum of unanswered pulls in a row, per member; then the attempt ends.
 const MAX_ROUNDS: u32 = 5;
 
-/// The check that members have the entries that this node lacks. It precedes the first entry that goes to a server that
-/// can still take an SST: a server with a gap behind the entries that it has taken can only restart.
+/// The check that members have the entries that this node lacks. It is made before the server gets its first entry,
+/// while the server can still take an SST. A server with a gap behind the entries that it has taken can only restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
     NotBegun,
