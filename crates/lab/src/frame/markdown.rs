@@ -1,11 +1,11 @@
-//! Writes the report as a page of documentation: its tables and verdicts in Markdown, without the plots.
+//! Writes the report as a page of documentation: its plots, tables and verdicts in Markdown. The plots are files beside it.
 
 use super::experiment::Table;
 use super::ground::Ground;
-use super::report::Report;
+use super::report::{Plot, Report};
 
-/// The report in Markdown.
-pub fn markdown<G: Ground>(report: &Report<G>) -> String {
+/// The report in Markdown, with links to these plots.
+pub fn markdown<G: Ground>(report: &Report<G>, plots: &[Plot]) -> String {
     let (experiment, records) = (report.experiment, report.records());
     let mut out = format!("# {}\n\n", escape(&experiment.title()));
     for warning in report.warnings() {
@@ -14,13 +14,17 @@ pub fn markdown<G: Ground>(report: &Report<G>) -> String {
     for paragraph in experiment.description() {
         out += &format!("{}\n\n", escape(&paragraph));
     }
-    let claims = report.claims_table(&experiment.claims(records));
-    let tables = std::iter::once(claims)
-        .chain(experiment.tables(records))
+    out += &section(&report.claims_table(&experiment.claims(records)));
+    out.extend(plots.iter().map(picture));
+    let tables = (experiment.tables(records).into_iter())
         .chain(report.absent_table())
         .chain([report.facts_table()]);
     out.extend(tables.map(|table| section(&table)));
     out + &report.provenance() + "\n"
+}
+
+fn picture(plot: &Plot) -> String {
+    format!("![{}]({})\n\n", escape(&plot.title), plot.file)
 }
 
 fn section(table: &Table) -> String {
@@ -57,6 +61,16 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plot_is_a_link_to_its_file() {
+        let plot = Plot {
+            title: "tx/s [all]".to_string(),
+            file: "plot-01.svg".to_string(),
+            svg: String::new(),
+        };
+        assert_eq!(picture(&plot), "![tx/s \\[all\\]](plot-01.svg)\n\n");
+    }
 
     #[test]
     fn markup_in_cells_is_text_and_a_cell_stays_on_its_line() {

@@ -4,7 +4,7 @@ use super::claims::{Claim, State};
 use super::ground::Ground;
 use super::html::{escape, table};
 use super::record::Record;
-use super::report::Report;
+use super::report::{Plot, Report};
 use super::shares;
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:1500px;margin:2em auto;padding:0 1em;color:#222}\
@@ -17,10 +17,10 @@ td.yes{background:#d9f0dd}td.no{background:#f7d9d9}td.open{background:#fbf0d0}\
 
 /// Names the files of raw data beside the report.
 const FILES: &str = "Beside this file: results.csv (a line per cell), seconds.csv (a line per cell and second), results.json \
-                     (both), records.jsonl (in order of time), report.md (the tables and verdicts, for documentation).";
+                     (both), records.jsonl (in order of time), report.md (for documentation), plot-*.svg (its plots).";
 
-/// The report in HTML.
-pub fn page<G: Ground>(report: &Report<G>) -> String {
+/// The report in HTML, with these plots in it.
+pub fn page<G: Ground>(report: &Report<G>, plots: &[Plot]) -> String {
     let (experiment, records) = (report.experiment, report.records());
     let title = escape(&experiment.title());
     let mut out = format!(
@@ -34,10 +34,7 @@ pub fn page<G: Ground>(report: &Report<G>) -> String {
         out += &format!("<p>{}</p>\n", escape(&paragraph));
     }
     out += "<h2>Results</h2>\n<div class=\"charts\">\n";
-    for chart in experiment.charts(records) {
-        out += &chart.svg().unwrap_or_default();
-    }
-    out.extend(experiment.drawings(records));
+    out.extend(plots.iter().map(|plot| plot.svg.as_str()));
     out += "</div>\n";
     for t in experiment.tables(records) {
         out += &format!("<h3>{}</h3>\n{}", escape(&t.title), table(&t, of_figures));

@@ -16,6 +16,16 @@ pub struct Absent {
     pub reason: String,
 }
 
+/// A plot of the report.
+pub struct Plot {
+    /// Its heading.
+    pub title: String,
+    /// The file of its own, beside the report.
+    pub file: String,
+    /// The SVG element.
+    pub svg: String,
+}
+
 /// The content of a report.
 pub struct Report<'a, G: Ground> {
     /// The experiment.
@@ -34,6 +44,22 @@ impl<G: Ground> Report<'_, G> {
     /// The raw data.
     pub fn records(&self) -> &[Record] {
         self.notebook.records()
+    }
+
+    /// The charts, then the experiment's own drawings; a chart without data is left out.
+    pub fn plots(&self) -> Vec<Plot> {
+        let charts = self.experiment.charts(self.records()).into_iter();
+        let charts = charts.filter_map(|chart| Some((chart.svg()?, chart.title)));
+        let drawings = self.experiment.drawings(self.records()).into_iter();
+        let drawings = drawings.map(|svg| (svg, self.experiment.title()));
+        let numbered = charts.chain(drawings).zip(1..);
+        numbered
+            .map(|((svg, title), number)| Plot {
+                title,
+                file: format!("plot-{number:02}.svg"),
+                svg,
+            })
+            .collect()
     }
 
     /// A row for each claim, with the verdicts on both systems.

@@ -86,8 +86,12 @@ pub fn run<G: Ground>(
         absent: &absent,
         planned,
     };
-    notebook.write("report.md", &markdown(&report))?;
-    let report = notebook.write("report.html", &page(&report))?;
+    let plots = report.plots();
+    for plot in &plots {
+        notebook.write(&plot.file, &plot.svg)?;
+    }
+    notebook.write("report.md", &markdown(&report, &plots))?;
+    let report = notebook.write("report.html", &page(&report, &plots))?;
     line(&format!("report: {}", report.display()));
     let dir = notebook.dir().to_path_buf();
     match ended {

@@ -44,7 +44,7 @@ pub struct Plan {
     /// Servers of each system that replicates [default: 2].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "resume")]
     pub nodes: Option<u16>,
-    /// Numbers of connections [default: 1,8,64,256; quick: 1,16,256; article: 1,8,16,32,64,128,256].
+    /// Numbers of connections [default and quick: 1,16,256; article: 1,8,16,32,64,128,256].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=280), conflicts_with = "resume")]
     pub connections: Vec<u16>,
     /// Length of a measurement [default: box 30, quick 3; the article counts 100,000 inserts instead].
@@ -79,8 +79,7 @@ impl Inserts {
 
     fn connections(&self) -> Vec<u16> {
         match (self.plan.connections.as_slice(), self.preset()) {
-            ([], Preset::Quick) => vec![1, 16, 256],
-            ([], Preset::Box) => vec![1, 8, 64, 256],
+            ([], Preset::Quick | Preset::Box) => vec![1, 16, 256],
             ([], Preset::Article) => vec![1, 8, 16, 32, 64, 128, 256],
             (chosen, _) => chosen.to_vec(),
         }

@@ -90,7 +90,7 @@ pub struct Plan {
     /// Cluster sizes [default: 1,3,5; quick: 1,3; article: 1,2,3,4,5].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "resume")]
     pub nodes: Vec<u16>,
-    /// Numbers of connections in all [default: 4,16,64; quick: 8; article: 1,2,4,8,16,32,64,128,256].
+    /// Numbers of connections in all [default: 8,64; quick: 8; article: 1,2,4,8,16,32,64,128,256].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=280), conflicts_with = "resume")]
     pub connections: Vec<u16>,
     /// Sizes of the database in warehouses, 110 MB each [default: 10; quick: 2; article: 15].
@@ -135,7 +135,7 @@ impl Plan {
     fn connections(&self) -> Vec<u16> {
         match (self.connections.as_slice(), self.preset()) {
             ([], Preset::Quick) => vec![8],
-            ([], Preset::Box) => vec![4, 16, 64],
+            ([], Preset::Box) => vec![8, 64],
             ([], Preset::Article) => (0..=8).map(|n| 1 << n).collect(),
             (chosen, _) => sorted(chosen),
         }
