@@ -2,7 +2,7 @@
 //! here.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -56,6 +56,8 @@ impl Outside for Outlet<'_> {
 
     /// Does nothing: the engine writes large payloads by itself, too.
     fn stage(&mut self, _job: StageJob) {}
+
+    fn serve(&mut self, _job: ServeJob) {}
 
     fn fail(&mut self, text: &str) {
         self.progress.failed.get_or_insert_with(|| text.to_owned());

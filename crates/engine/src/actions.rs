@@ -353,6 +353,7 @@ impl Engine {
                     outside.send(&[to], Channel::Replicator, bytes);
                 }
             }
+            Action::Serve(pull) => self.serve(now_ms, pull, outside),
             Action::Log(action) => self.tell_link_log(action, outside),
             Action::Note(note) => self.note(note, outside),
             Action::Host(action) => {

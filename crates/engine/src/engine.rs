@@ -17,6 +17,7 @@ use crate::mark::KeepMark;
 use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::reforming::Reformed;
+use crate::serving::{ServeDone, Serving};
 use crate::start_error::StartError;
 use crate::storage::{OpenDisk, Storage};
 use crate::thresholds::Thresholds;
@@ -103,6 +104,9 @@ pub struct Link {
     /// Reports of a log that grows because a member's log lags behind.
     pub(crate) laggard_told: Told,
     pub(crate) undelivered: Undelivered,
+    pub(crate) serving: Serving,
+    /// Ended jobs whose answers are not sent yet.
+    pub(crate) served: Vec<ServeDone>,
 }
 
 impl Link {
@@ -125,6 +129,8 @@ impl Link {
             just_founded: false,
             laggard_told: Told::default(),
             undelivered,
+            serving: Serving::default(),
+            served: Vec::new(),
         }
     }
 }
@@ -394,6 +400,7 @@ impl Engine {
             outside.warn(&note);
         }
         self.tell_history(outside);
+        self.answer_pulls(now_ms, outside);
         let slice = self
             .link
             .as_ref()

@@ -36,8 +36,15 @@ impl LargeReads {
         self.damaged.retain(|position| *position <= after);
     }
 
-    /// Takes in a part that was read. Returns false if it was the last part and the checksum of all parts is wrong.
-    fn take_in(&mut self, position: Position, head: &EntryHead, offset: u32, part: &[u8]) -> bool {
+    /// Takes in a part that was read, by its length and its CRC-32C. Returns false if it was the last part and the checksum
+    /// of all parts is wrong.
+    fn take_in(
+        &mut self,
+        position: Position,
+        head: &EntryHead,
+        offset: u32,
+        (len, crc): (u32, u32),
+    ) -> bool {
         let is_it = |known: &(Position, u32, u32)| (known.0, known.1) == (position, offset);
         let found = self.read_up_to.iter().position(is_it);
         let before = match found.and_then(|at| self.read_up_to.remove(at)) {
@@ -45,8 +52,8 @@ impl LargeReads {
             Some((_, _, crc)) => crc,
             None => return true, // a part that is requested again
         };
-        let crc = crc32c::crc32c_append(before, part);
-        let until = offset + part.len() as u32;
+        let crc = crc32c::crc32c_combine(before, crc, len as usize);
+        let until = offset.saturating_add(len);
         if until < head.len {
             if self.read_up_to.len() == READERS_MAX {
                 self.read_up_to.pop_front();
@@ -70,12 +77,29 @@ impl Storage {
         (log.len_at(position)? >= self.thresholds.large_read_bytes).then_some(log)
     }
 
+    /// Takes in a part of an entry, as above. Returns false if the entry is damaged; it is not read again then.
+    pub(crate) fn is_intact(&self, head: &EntryHead, offset: u32, part: (u32, u32)) -> bool {
+        let position = head.entry.position;
+        let mut reads = self.large_reads.borrow_mut();
+        let is_intact = reads.take_in(position, head, offset, part);
+        if !is_intact {
+            self.note_damage(self.log.as_ref().and_then(|log| log.damage_at(position)));
+            reads.damaged.insert(position);
+        }
+        is_intact
+    }
+
     fn note_damage(&self, error: Option<LogError>) {
         let mut noted = self.read_error.borrow_mut();
         if noted.as_ref().is_none_or(LogError::is_shortage) {
             *noted = error.or(noted.take());
         }
     }
+}
+
+/// The length of a part, and its CRC-32C.
+fn summed(part: &[u8]) -> (u32, u32) {
+    (part.len() as u32, crc32c::crc32c(part))
 }
 
 impl LogReader for Storage {
@@ -146,7 +170,7 @@ impl LogReader for Storage {
         let mut reads = self.large_reads.borrow_mut();
         match part {
             Ok(None) => return Ok(None),
-            Ok(Some(part)) if reads.take_in(position, &head, offset, &part) => {
+            Ok(Some(part)) if reads.take_in(position, &head, offset, summed(&part)) => {
                 return Ok(Some(part.into()));
             }
             Ok(Some(_)) => self.note_damage(log.damage_at(position)),

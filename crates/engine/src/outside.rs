@@ -7,6 +7,7 @@ use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, 
 use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{Gtid, Replicator};
 
+use crate::serving::ServeJob;
 use crate::staging::StageJob;
 use crate::storage::Storage;
 use trireme_replicator::HostAction;
@@ -79,6 +80,9 @@ pub trait Outside {
     /// Run this job beside everything else, and bring its result to [`crate::Engine::staged`]; it is not urgent.
     /// Requested only if [`crate::Start::flushes_apart`] is set.
     fn stage(&mut self, job: StageJob);
+    /// Run this job beside everything else, and bring its result to [`crate::Engine::served`]; a peer waits for it.
+    /// Requested only if [`crate::Start::flushes_apart`] is set.
+    fn serve(&mut self, job: ServeJob);
     /// The node can keep nothing any more (rule 23) and has ended its part in the cluster; the text gives the cause and
     /// the remedy. No message that was given to [`Outside::send`] since the last pump may leave the process. Close all
     /// connections, and make none until the next connect.

@@ -1,9 +1,9 @@
 //! The write-set log, as the replicator reads it. The group's reads are in `group_reads`.
 
 use bytes::Bytes;
-use trireme_group::{Body, Delivery, LogReader, NotNow, Position, decode_entry};
+use trireme_group::{Body, Delivery, NotNow, Position, decode_entry};
 use trireme_log::{LogError, Outcome};
-use trireme_replicator::{History, Recorded, RecordedPart, Seqno, Unread};
+use trireme_replicator::{History, Recorded, Seqno, Unread};
 
 use crate::storage::Storage;
 
@@ -33,22 +33,6 @@ impl Storage {
             false => Ok(Err(text)),
         }
     }
-
-    fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
-        let entry = decode_entry(Bytes::from(payload)).ok()?;
-        let delivery = delivery_of(entry.body)?;
-        Some(Storage::with_outcome(position, outcome, delivery))
-    }
-
-    fn with_outcome(position: Position, outcome: Outcome, delivery: Delivery) -> Recorded {
-        Recorded {
-            position,
-            seqno: outcome.seqno,
-            depends_on: outcome.depends_on,
-            failed: outcome.flags & (Outcome::FAILED | Outcome::SKIPPED) != 0,
-            delivery,
-        }
-    }
 }
 
 impl History for Storage {
@@ -74,46 +58,9 @@ impl History for Storage {
         };
         let with_seqno = run.into_iter().filter_map(|item| {
             let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
-            Storage::recorded(item.position, item.payload, outcome)
+            recorded(item.position, item.payload, outcome)
         });
         Ok(with_seqno.collect())
-    }
-
-    fn read_part(
-        &self,
-        seqno: Seqno,
-        offset: u32,
-        part_bytes: u32,
-    ) -> Result<Option<RecordedPart>, Unread> {
-        let Some(log) = &self.log else {
-            return Ok(None);
-        };
-        let is_long = |at: &Position| log.len_at(*at).is_some_and(|len| len > part_bytes);
-        let Some(position) = log.position_of_seqno(seqno).filter(is_long) else {
-            return Ok(None);
-        };
-        let lost = || {
-            // The caller sees by `first_seqno` that it must ask elsewhere.
-            self.unreadable.set(log.last_seqno().unwrap_or(seqno));
-            Unread::Lost(format!("the entry with seqno {seqno} cannot be read"))
-        };
-        let not_now = |NotNow| Unread::NotNow;
-        let head = LogReader::head(self, position).map_err(not_now)?;
-        let head = head.ok_or_else(lost)?;
-        let (id, outcome) = (head.entry.submission(), log.outcome(position));
-        let (Some(id), Some(outcome), true) = (id, outcome, head.len > part_bytes) else {
-            return Ok(None);
-        };
-        let bytes = LogReader::read_part(self, position, id, offset, part_bytes);
-        let bytes = bytes.map_err(not_now)?.ok_or_else(lost)?;
-        let delivery = delivery_of(head.entry.body);
-        Ok(delivery.map(|delivery| RecordedPart {
-            record: Storage::with_outcome(position, outcome, delivery),
-            len: head.len,
-            digest: head.digest,
-            offset,
-            bytes,
-        }))
     }
 
     fn read_back(
@@ -137,8 +84,25 @@ impl History for Storage {
     }
 }
 
+/// Returns an entry of the log with its outcome; None for bytes that are no entry, or an entry that is not delivered.
+pub(crate) fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
+    let entry = decode_entry(Bytes::from(payload)).ok()?;
+    let delivery = delivery_of(entry.body)?;
+    Some(with_outcome(position, outcome, delivery))
+}
+
+pub(crate) fn with_outcome(position: Position, outcome: Outcome, delivery: Delivery) -> Recorded {
+    Recorded {
+        position,
+        seqno: outcome.seqno,
+        depends_on: outcome.depends_on,
+        failed: outcome.flags & (Outcome::FAILED | Outcome::SKIPPED) != 0,
+        delivery,
+    }
+}
+
 /// Returns the delivery that an entry becomes; None for an entry that is not delivered.
-fn delivery_of(body: Body) -> Option<Delivery> {
+pub(crate) fn delivery_of(body: Body) -> Option<Delivery> {
     match body {
         Body::Submission { id, payload } => Some(Delivery::Submission { id, payload }),
         Body::Configuration(configuration) => Some(Delivery::Configuration(configuration)),

@@ -2,6 +2,7 @@
 //! its recovery (`recovery`), the notes beside it (`noting`), and the times of its writes and flushes (`writing`).
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use trireme_group::{
@@ -34,6 +35,8 @@ pub struct Storage {
     pub(crate) counted: trireme_log::Counters,
     pub(crate) parts_read: Cell<u64>,
     pub(crate) log: Option<Log>,
+    /// Tells what is read of this log, and of this suffix, from what was read before.
+    pub(crate) log_token: Arc<()>,
     /// Payloads that are written ahead of their entries.
     pub(crate) staging: Staging,
     /// The history of the session.
@@ -77,6 +80,7 @@ impl Storage {
             counted: trireme_log::Counters::default(),
             parts_read: Cell::new(0),
             log: None,
+            log_token: Arc::default(),
             staging: Staging::default(),
             noted_in: Uuid::NIL,
             snapshot: None,
@@ -132,7 +136,7 @@ impl Storage {
         };
         self.staging = Staging::default();
         self.counted = self.counters().log;
-        self.log = None;
+        (self.log, self.log_token) = (None, Arc::default());
         (self.snapshot, self.resumed) = (None, None);
         self.unreadable.set(0);
         self.large_reads = RefCell::default();
@@ -271,6 +275,7 @@ impl Storage {
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
         self.large_reads.get_mut().truncate(after);
+        self.log_token = Arc::default();
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.truncate_after(after))

@@ -2,14 +2,13 @@
 
 mod common;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use common::HISTORY;
 use trireme_engine::{Forgotten, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Entry, EntryHead, Incarnation, LogReader, Position, SubmissionId,
 };
-use trireme_log::{Disk, Durability, MemoryDisk, Outcome};
-use trireme_replicator::Unread;
+use trireme_log::{Disk, Durability, MemoryDisk};
 
 /// Where the large entry is, between small ones.
 const LARGE: Position = 2;
@@ -313,40 +312,4 @@ fn what_has_a_part_that_cannot_be_read_has_no_head_any_more() {
     disk.set_fail_reads(false);
     assert_eq!(head(&storage, LARGE), None);
     assert!(head(&storage, LARGE + 1).is_some());
-}
-
-/// As a joiner pulls them.
-#[test]
-fn a_donor_gives_a_large_entry_by_its_seqno_in_parts() {
-    let disk = MemoryDisk::new();
-    let mut storage = storage(&disk);
-    storage.write_out().expect("written");
-    let outcome = |seqno| Outcome {
-        seqno,
-        depends_on: seqno - 1,
-        flags: 0,
-    };
-    for (position, seqno) in [(LARGE, 10), (LARGE + 1, 11)] {
-        storage
-            .set_outcome(position, outcome(seqno))
-            .expect("noted");
-    }
-    let ask =
-        |seqno, offset| trireme_replicator::History::read_part(&storage, seqno, offset, PART_BYTES);
-    let mut got = BytesMut::new();
-    while got.len() < LARGE_BYTES {
-        let part = ask(10, got.len() as u32).expect("read").expect("large");
-        assert_eq!(
-            (part.offset, part.len),
-            (got.len() as u32, LARGE_BYTES as u32)
-        );
-        assert_eq!((part.record.position, part.record.depends_on), (LARGE, 9));
-        assert_eq!(part.digest, crc32c::crc32c(&payload(LARGE_BYTES, 0)));
-        got.extend_from_slice(&part.bytes);
-    }
-    assert!(got == payload(LARGE_BYTES, 0));
-    assert_eq!(ask(11, 0), Ok(None), "it is not large");
-    assert_eq!(ask(12, 0), Ok(None), "it is not there");
-    disk.set_fail_reads(true);
-    assert!(matches!(ask(10, 0), Err(Unread::Lost(_))));
 }

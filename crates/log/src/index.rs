@@ -82,11 +82,6 @@ impl Index {
         self.segments.get(at).filter(|found| found.number == number)
     }
 
-    /// Returns the length of segment `number`; 0 if there is none.
-    pub(crate) fn segment_len(&self, number: u64) -> u64 {
-        self.segment(number).map_or(0, |segment| segment.len)
-    }
-
     /// Returns the address of the byte after segment `number`; 0 if there is none.
     pub(crate) fn segment_end(&self, number: u64) -> u64 {
         self.segment(number).map_or(0, Segment::end)

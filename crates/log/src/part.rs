@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use crate::disk::Disk;
 use crate::error::LogError;
-use crate::format::{self, RECORD_HEADER_BYTES, RecordHeader, segment_name};
+use crate::format::{self, RECORD_HEADER_BYTES, RecordHeader};
 use crate::index::Place;
+use crate::job::{damage, within};
 use crate::log::Log;
 
 /// The start of an entry.
@@ -16,6 +18,32 @@ pub struct Peek {
     pub len: u32,
     /// CRC-32C of the payload without `head`, if the payload is intact.
     pub rest_crc: u32,
+}
+
+impl Peek {
+    /// Returns the range of a record's bytes that holds its header and at most `head_bytes` of its payload.
+    pub(crate) fn front(place: Place, head_bytes: u32) -> Range<u64> {
+        0..RECORD_HEADER_BYTES + u64::from(place.len.min(head_bytes))
+    }
+
+    /// Reads the begin of an entry from these bytes of its record.
+    pub(crate) fn of(disk: &dyn Disk, place: Place, mut front: Vec<u8>) -> Result<Peek, LogError> {
+        let len = place.len;
+        let head = front.split_off(RECORD_HEADER_BYTES as usize);
+        let record = RecordHeader::decode(&front, place.start + place.offset);
+        let Some(record) = record.filter(|record| record.body_len == len) else {
+            return Err(damage(disk, place));
+        };
+        let whole_crc = format::unpadded_crc(record.body_crc, len.into());
+        let rest_bytes = len as usize - head.len();
+        // The checksum of two pieces is a function of the first piece's, xor the second piece's.
+        let rest_crc = whole_crc ^ crc32c::crc32c_combine(crc32c::crc32c(&head), 0, rest_bytes);
+        Ok(Peek {
+            head,
+            len,
+            rest_crc,
+        })
+    }
 }
 
 impl Log {
@@ -30,25 +58,8 @@ impl Log {
         let Some(place) = self.index.place(position) else {
             return Ok(None);
         };
-        let len = place.len;
-        let mut front = self.read_at(
-            place,
-            0..RECORD_HEADER_BYTES + u64::from(len.min(head_bytes)),
-        )?;
-        let head = front.split_off(RECORD_HEADER_BYTES as usize);
-        let record = RecordHeader::decode(&front, place.start + place.offset);
-        let Some(record) = record.filter(|record| record.body_len == len) else {
-            return Err(self.damage(place));
-        };
-        let whole_crc = format::unpadded_crc(record.body_crc, len.into());
-        let rest_bytes = len as usize - head.len();
-        // The checksum of two pieces is a function of the first piece's, xor the second piece's.
-        let rest_crc = whole_crc ^ crc32c::crc32c_combine(crc32c::crc32c(&head), 0, rest_bytes);
-        Ok(Some(Peek {
-            head,
-            len,
-            rest_crc,
-        }))
+        let front = self.read_at(place, Peek::front(place, head_bytes))?;
+        Peek::of(&*self.disk, place, front).map(Some)
     }
 
     /// Returns these bytes of the payload at `position`, as far as the payload goes; `None` if the log does not hold
@@ -57,35 +68,12 @@ impl Log {
         let Some(place) = self.index.place(position) else {
             return Ok(None);
         };
-        let [from, until] = [part.start, part.end].map(|at| u64::from(at.min(place.len)));
-        let in_record = RECORD_HEADER_BYTES + from..RECORD_HEADER_BYTES + until.max(from);
-        self.read_at(place, in_record).map(Some)
+        self.read_at(place, within(place, part)).map(Some)
     }
 
     /// Returns the error for an entry that was read in parts and has a wrong checksum; `None` if the log does not hold
     /// it.
     pub fn damage_at(&self, position: u64) -> Option<LogError> {
-        self.index.place(position).map(|place| self.damage(place))
-    }
-
-    /// Reads these bytes of a record.
-    fn read_at(&self, place: Place, part: Range<u64>) -> Result<Vec<u8>, LogError> {
-        let error = |e| {
-            LogError::of_read(
-                self.disk.path(&segment_name(place.segment)),
-                place.offset,
-                e,
-            )
-        };
-        let bytes = (part.end - part.start) as usize;
-        if place.segment == self.active_number() && place.offset >= self.buffer_at {
-            let at = (place.offset - self.buffer_at + part.start) as usize;
-            let found = self.buffer.get(at..at + bytes).map(<[u8]>::to_vec);
-            return found.ok_or_else(|| error(std::io::ErrorKind::UnexpectedEof.into()));
-        }
-        let mut found = vec![0; bytes];
-        let file = self.segment_file(place.segment).map_err(error)?;
-        let read = file.read_exact_at(&mut found, place.offset + part.start);
-        read.map(|()| found).map_err(error)
+        (self.index.place(position)).map(|place| damage(&*self.disk, place))
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob};
 use trireme_group::{Ballot, Incarnation, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::options::Options;
@@ -46,6 +46,7 @@ impl Outside for Outlet<'_> {
     }
     fn flush(&mut self, _: FlushJob) {}
     fn stage(&mut self, _: StageJob) {}
+    fn serve(&mut self, _: ServeJob) {}
     fn fail(&mut self, text: &str) {
         panic!("{text}");
     }

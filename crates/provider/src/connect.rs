@@ -24,10 +24,10 @@ use crate::node::Node;
 use crate::options::{OptionError, Options};
 use crate::reactor::Reactor;
 use crate::reporter::Reporter;
-use crate::stager::Stager;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 use crate::worker::Worker;
+use crate::{reader, stager};
 
 /// Time for the server's threads to take the final view.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
@@ -236,7 +236,8 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let is_blank = node.peek(|core| core.grastate.says_nothing());
     let has_consent = past == Past::GoesOn && !bootstraps && is_blank;
     let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
-    let stager = Stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
+    let stager = stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
+    let reader = reader::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
@@ -244,7 +245,9 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
         "connecting to '{}' at {} as member {incarnation}",
         request.name, request.url
     ));
-    node.with(|core| (core.flusher, core.stager) = (Some(flusher), Some(stager)));
+    node.with(|core| {
+        (core.flusher, core.stager, core.reader) = (Some(flusher), Some(stager), Some(reader));
+    });
     let mut line = Line::new(mesh, votes);
     line.lets_data_go = has_consent;
     let started = begin(node, line, start, request.donor)
@@ -458,9 +461,10 @@ fn close(node: &Node) {
         if let Some(line) = &mut line {
             line.mesh.close();
         }
-        (core.flusher.take(), core.stager.take(), line)
+        let disk = (core.flusher.take(), core.stager.take(), core.reader.take());
+        (disk, line)
     });
-    // Drop them without the lock: the flusher may wait for it, the stager for the disk, and the resolver of names for
-    // the network.
+    // Drop them without the lock: the flusher may wait for it, the stager and the reader for the disk, and the resolver
+    // of names for the network.
     drop(threads);
 }

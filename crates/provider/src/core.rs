@@ -14,6 +14,7 @@ use crate::grastate::Grastate;
 use crate::leader_watch::LeaderWatch;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
+use crate::reader::Reader;
 use crate::stager::Stager;
 use crate::waiting::Waiting;
 use crate::worker::Worker;
@@ -33,6 +34,8 @@ pub struct Core {
     pub flusher: Option<Worker<FlushJob>>,
     /// The stager's thread; only while connected.
     pub stager: Option<Stager>,
+    /// The reader's thread; only while connected.
+    pub reader: Option<Reader>,
     /// The measured times of own commits.
     pub commit_clock: CommitClock,
     /// A flush that the engine has requested, and no thread has begun.
@@ -63,6 +66,7 @@ impl Core {
             line: None,
             flusher: None,
             stager: None,
+            reader: None,
             commit_clock: CommitClock::default(),
             flush_due: None,
             flush_pace: Pace::default(),
@@ -120,6 +124,14 @@ impl Core {
             if let Some(job) = self.engine.staged(now_ms(), done) {
                 stager.hand(job);
             }
+        }
+    }
+
+    /// Hands the reader's answers to the engine.
+    pub fn hear_reader(&mut self) {
+        let Some(reader) = &self.reader else { return };
+        while let Some(done) = reader.next_done() {
+            self.engine.served(done);
         }
     }
 
@@ -189,6 +201,7 @@ impl Station for Core {
             line: &mut self.line,
             flush_due: &mut self.flush_due,
             stager: &self.stager,
+            reader: &self.reader,
             waiting: &mut self.waiting,
             progress: &mut self.progress,
             grastate: &mut self.grastate,

@@ -4,6 +4,7 @@
 //! of the server's applier threads, [`core`] the node under its lock. Replication logic is not in this crate, but in
 //! the group and the replicator.
 
+mod aside;
 mod border;
 mod conflict_log;
 mod connect;
@@ -21,6 +22,7 @@ mod logging;
 mod node;
 mod outlet;
 mod reactor;
+mod reader;
 mod recover_position;
 mod recv;
 mod reporter;

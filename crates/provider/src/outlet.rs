@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
@@ -14,6 +14,7 @@ use trireme_replicator as replicator;
 use crate::convert::uuid_to_abi;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
+use crate::reader::Reader;
 use crate::stager::Stager;
 use crate::termination::end_process;
 use crate::waiting::Waiting;
@@ -23,6 +24,7 @@ pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
     pub flush_due: &'a mut Option<FlushJob>,
     pub stager: &'a Option<Stager>,
+    pub reader: &'a Option<Reader>,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
@@ -122,6 +124,12 @@ impl Outside for Outlet<'_> {
     fn stage(&mut self, job: StageJob) {
         if let Some(stager) = self.stager {
             stager.hand(job);
+        }
+    }
+
+    fn serve(&mut self, job: ServeJob) {
+        if let Some(reader) = self.reader {
+            reader.hand(job);
         }
     }
 

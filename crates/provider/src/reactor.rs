@@ -84,6 +84,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             core.heed_signal();
             core.react(&mut ready);
             core.hear_stager();
+            core.hear_reader();
             core.pump();
             core.watch_leader();
             flush.job = core.take_quick_flush(flush.job.take());

@@ -4,48 +4,22 @@
 //! threads would wait for a thread that the scheduler does not run.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 use trireme_engine::{StageDone, StageJob};
 use trireme_transport::Waker;
 
+use crate::aside::Aside;
 use crate::node::Node;
-use crate::worker::Worker;
 
 /// Its niceness, the highest: where both want the processor, it gets a sixtieth of a server thread's share.
 const NICE: i32 = 19;
 
 /// Handle on the thread.
-pub struct Stager {
-    worker: Worker<StageJob>,
-    done: Receiver<StageDone>,
-}
+pub type Stager = Aside<StageJob, StageDone>;
 
-impl Stager {
-    /// Starts the thread, which wakes this reactor.
-    pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Stager> {
-        let (sender, done) = channel();
-        let worker = Worker::start(node, "trireme-stage", move || {
-            yield_to_all();
-            move |_: &Node, job: StageJob| {
-                // After the connection was closed, the receiver is gone.
-                let _ = sender.send(job.run());
-                reactor.wake();
-                None
-            }
-        })?;
-        Ok(Stager { worker, done })
-    }
-
-    /// Hands a job to the thread, which does the jobs of all payloads in turn.
-    pub fn hand(&self, job: StageJob) {
-        self.worker.hand(job);
-    }
-
-    /// Returns the result of a job, if one has ended.
-    pub fn next_done(&self) -> Option<StageDone> {
-        self.done.try_recv().ok()
-    }
+/// Starts the thread, which wakes this reactor.
+pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Stager> {
+    Aside::start(node, reactor, "trireme-stage", yield_to_all, StageJob::run)
 }
 
 fn yield_to_all() {

@@ -22,6 +22,10 @@ pub enum Action {
         /// The message.
         bytes: Bytes,
     },
+    /// Read entries for a peer, and send them ([`crate::ist_chunk`], [`crate::ist_part`]). If they cannot be read now, send
+    /// nothing: the peer pulls again. If they can never be read, [`crate::Event::Unserved`] follows. Without a connection it has no
+    /// effect.
+    Serve(Pull),
     /// A request to the write-set log.
     Log(LogAction),
     /// A note beside the log.
@@ -80,6 +84,21 @@ pub enum GroupAction {
     },
     /// Ask the group to leave. Followed by [`crate::Event::Left`].
     Leave,
+}
+
+/// A peer's request for entries of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The peer.
+    pub to: Incarnation,
+    /// The first entry.
+    pub seqno: Seqno,
+    /// Number of bytes that the peer has already of the first entry's payload.
+    pub offset: u32,
+    /// Size of the parts in which entries with longer payloads are sent.
+    pub part_bytes: u32,
+    /// Size of an answer with whole entries, in bytes; it holds at least one entry.
+    pub chunk_bytes: usize,
 }
 
 /// A request to the write-set log. Without a connection it has no effect.

@@ -34,6 +34,16 @@ pub(crate) enum Direct {
     FlowPace { per_second: u32 },
 }
 
+/// Encodes entries for a peer that has pulled them from `from` on.
+pub fn ist_chunk(from: Seqno, records: Vec<Recorded>) -> Bytes {
+    Direct::IstChunk { from, records }.encode()
+}
+
+/// Encodes a part of a long entry for a peer that has pulled it.
+pub fn ist_part(part: RecordedPart) -> Bytes {
+    Direct::IstPart(part).encode()
+}
+
 /// A part of a control state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SnapshotChunk {

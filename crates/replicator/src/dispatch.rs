@@ -54,6 +54,7 @@ impl Replicator {
             Event::Reset(checkpoint) => self.reset(&checkpoint),
             Event::Left => self.left(),
             Event::Direct { from, bytes } => self.direct(from, bytes, history),
+            Event::Unserved { to, seqno } => self.unserved(to, seqno),
 
             Event::Certify {
                 ticket,

@@ -3,15 +3,15 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Incarnation, NotNow};
+use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Answer, Code, Level};
+use crate::action::{Action, Answer, Code, Level, Pull};
 use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow_control::Request;
 use crate::gtid::Gtid;
-use crate::history::{History, Unread};
+use crate::history::History;
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::replicator::Replicator;
@@ -76,38 +76,42 @@ impl Replicator {
 
     /// Answers a joiner's pull. If the entries cannot be read now, the joiner asks again, or asks another member.
     fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
-        let mut records = Vec::new();
         let (low, first) = (self.executor.low(), history.first_seqno());
         let serves = (self.retention).serves(&self.context, low, first, (from, seqno));
-        if serves {
-            match history.read_part(seqno, offset, self.context.options().ist_part_bytes) {
-                Ok(Some(part)) => {
-                    self.retention.served(from, seqno, self.context.now_ms());
-                    return self.send(from, &Direct::IstPart(part));
-                }
-                Ok(None) => match history.read(seqno, self.context.options().ist_chunk_bytes) {
-                    Ok(read) => records = read,
-                    Err(NotNow) => return,
-                },
-                Err(Unread::NotNow) => return,
-                Err(Unread::Lost(_)) => {}
-            }
-        }
-        if !records.is_empty() {
+        if serves && history.has(seqno) {
+            let options = self.context.options();
+            let (part_bytes, chunk_bytes) = (options.ist_part_bytes, options.ist_chunk_bytes);
             self.retention.served(from, seqno, self.context.now_ms());
-        } else if history.first_seqno().is_some() {
-            // galera_gcache_recover_full_gcache looks for these words.
-            let text =
-                || format!("IST first seqno {seqno} not found from cache, falling back to SST");
-            if let Some(text) = self.complaints.line(from, self.context.now_ms(), text) {
-                self.log(Level::Info, text);
-            }
+            self.out.push(Action::Serve(Pull {
+                to: from,
+                seqno,
+                offset,
+                part_bytes,
+                chunk_bytes,
+            }));
+        } else if first.is_some() {
+            self.unserved(from, seqno);
+        } else {
+            self.refuse_pull(from, seqno);
         }
-        let chunk = Direct::IstChunk {
+    }
+
+    /// Answers a pull of entries that the log does not have.
+    pub(crate) fn unserved(&mut self, to: Incarnation, seqno: Seqno) {
+        // galera_gcache_recover_full_gcache looks for these words.
+        let text = || format!("IST first seqno {seqno} not found from cache, falling back to SST");
+        if let Some(text) = (self.complaints).line(to, self.context.now_ms(), text) {
+            self.log(Level::Info, text);
+        }
+        self.refuse_pull(to, seqno);
+    }
+
+    fn refuse_pull(&mut self, to: Incarnation, seqno: Seqno) {
+        let nothing = Direct::IstChunk {
             from: seqno,
-            records,
+            records: Vec::new(),
         };
-        self.send(from, &chunk);
+        self.send(to, &nothing);
     }
 
     /// Begins a donation, because the order chose this node. Its server is asked to send the state with everything up

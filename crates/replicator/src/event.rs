@@ -91,6 +91,13 @@ pub enum Event {
     Reset(Box<Checkpoint>),
     /// The group has let this node go.
     Left,
+    /// The entries that a peer has pulled cannot be read ([`crate::Action::Serve`]).
+    Unserved {
+        /// The peer.
+        to: Incarnation,
+        /// The first entry that it asked for.
+        seqno: Seqno,
+    },
     /// Bytes that a peer's replicator sent with [`crate::Action::SendTo`].
     Direct {
         /// The sender.

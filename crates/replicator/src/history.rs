@@ -13,17 +13,6 @@ pub trait History {
     /// Reads entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one if there is
     /// one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
-    /// Reads a part of the entry with this seqno, if its payload is longer than a part; None if it is not longer, or
-    /// not there. The whole payload is never read at once.
-    ///
-    /// # Errors
-    /// If the payload is longer, and cannot be read.
-    fn read_part(
-        &self,
-        seqno: Seqno,
-        offset: u32,
-        part_bytes: u32,
-    ) -> Result<Option<RecordedPart>, Unread>;
     /// Reads deliveries from position `first` on, up to `last`, until `max_bytes` are filled (at least one if there is
     /// one). Ends before the first that cannot be read.
     ///
@@ -90,15 +79,6 @@ impl History for NoHistory {
 
     fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
         Ok(Vec::new())
-    }
-
-    fn read_part(
-        &self,
-        _seqno: Seqno,
-        _offset: u32,
-        _part_bytes: u32,
-    ) -> Result<Option<RecordedPart>, Unread> {
-        Ok(None)
     }
 
     fn read_back(

@@ -80,8 +80,9 @@ mod wire;
 mod work;
 mod writeset;
 
-pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note};
+pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note, Pull};
 pub use control_digest::ControlDigest;
+pub use direct::{ist_chunk, ist_part};
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Counters, Engine, StageDone, StageJob};
+use trireme_engine::{Counters, Engine, ServeDone, ServeJob, StageDone, StageJob};
 use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
 use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
@@ -119,6 +119,8 @@ pub enum Input {
     OwnFlush,
     /// The stager has finished a piece of a bulk payload.
     Staged(Job<StageJob>),
+    /// The reader has read entries for a peer.
+    Served(Box<Job<ServeJob>>),
 }
 
 /// A job on the disk that takes time. It takes effect either when it begins or when it ends. Meanwhile the machine
@@ -151,6 +153,14 @@ impl Run for StageJob {
     type Done = StageDone;
 
     fn run_now(self) -> StageDone {
+        self.run()
+    }
+}
+
+impl Run for ServeJob {
+    type Done = ServeDone;
+
+    fn run_now(self) -> ServeDone {
         self.run()
     }
 }
@@ -204,6 +214,8 @@ pub struct Progress {
     pub in_reactor: bool,
     /// Pieces of bulk payloads that it has begun to write.
     pub stages: Vec<StageJob>,
+    /// Reads of its log for peers that it has begun.
+    pub serves: Vec<ServeJob>,
     /// Its cluster UUID, once it is known.
     pub history: Uuid,
     /// It has appended to its log.
@@ -324,6 +336,7 @@ impl Input {
             | Input::Flushed(_)
             | Input::OwnFlush
             | Input::Staged(_)
+            | Input::Served(_)
             | Input::Leave => true,
             Input::Step(..) | Input::ScriptEnded(_) | Input::DonationEnded(..) => false,
         }
@@ -337,7 +350,8 @@ impl Input {
             | Input::LinkDown(..)
             | Input::Group(_)
             | Input::OwnFlush
-            | Input::Staged(_) => true,
+            | Input::Staged(_)
+            | Input::Served(_) => true,
             Input::Step(..)
             | Input::ScriptEnded(_)
             | Input::DonationEnded(..)

@@ -57,9 +57,9 @@ pub struct Key {
 impl Key {
     /// The parts' bytes, in order.
     ///
+    /// # Safety
     /// `parts` must point to `parts_num` buffers (or be NULL), each as [`Buf::bytes`] demands, all unchanged during
     /// `'a`.
-    /// `parts` must point to `parts_num` buffers (or be NULL), each as [`Buf::bytes`] asks, all unchanged during `'a`.
     pub unsafe fn parts<'a>(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         // SAFETY: the caller's contract.
         let parts: &'a [Buf] = unsafe { slice_or_empty(self.parts, self.parts_num) };

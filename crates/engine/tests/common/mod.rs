@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_engine::{
-    Channel, Engine, Forgotten, HostAction, NotKept, OpenDisk, Outside, StageJob, Start, Storage,
+    Channel, Engine, Forgotten, HostAction, NotKept, OpenDisk, Outside, ServeJob, StageJob, Start,
+    Storage,
 };
 use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
@@ -19,6 +20,7 @@ pub struct Out {
     pub failures: Vec<String>,
     pub warnings: Vec<String>,
     pub flushes: Vec<FlushJob>,
+    pub serves: Vec<ServeJob>,
     pub founded: Vec<Uuid>,
     pub saved: Option<Gtid>,
     pub closed: bool,
@@ -73,6 +75,9 @@ impl Outside for Out {
     }
     fn stage(&mut self, _job: StageJob) {
         unreachable!("nothing here is so large")
+    }
+    fn serve(&mut self, job: ServeJob) {
+        self.serves.push(job);
     }
     fn fail(&mut self, text: &str) {
         self.failures.push(text.to_owned());

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_group::{
-    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, Position, ReplicaId,
+    Checkpoint, Configuration, Delivery, Fate, Incarnation, Member, NotNow, Position, ReplicaId,
     SubmissionId, Uuid,
 };
 
 use super::records::Records;
 use super::server::Server;
 use crate::ControlDigest;
+use crate::History;
 use crate::{
-    Action, Connect, Event, GroupAction, Gtid, HostAction, LastAction, LogAction, Options,
-    Recorded, Replicator, Seqno, Status, TrxId, WriteSetDraft, flags,
+    Action, Connect, Event, GroupAction, Gtid, HostAction, LastAction, LogAction, Options, Pull,
+    Recorded, Replicator, Seqno, Status, TrxId, Unread, WriteSetDraft, flags, ist_chunk, ist_part,
 };
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
@@ -331,6 +332,7 @@ impl Cluster {
                     peer.inbox.push_back((from, bytes.clone()));
                 }
             }
+            Action::Serve(pull) => self.serve(node, *pull),
             Action::Group(GroupAction::Read { token }) => {
                 let position = self.order.last().map_or(0, |(position, _)| *position);
                 self.event(
@@ -382,6 +384,27 @@ impl Cluster {
             _ => {}
         }
         self.nodes[node].actions.push(action);
+    }
+
+    /// Reads what a peer has pulled, as an engine does.
+    fn serve(&mut self, node: usize, pull: Pull) {
+        let Pull { to, seqno, .. } = pull;
+        let records = &self.nodes[node].records;
+        let found = match records.read_part(seqno, pull.offset, pull.part_bytes) {
+            Ok(Some(part)) => Ok(Some(ist_part(part))),
+            Ok(None) => match records.read(seqno, pull.chunk_bytes) {
+                Ok(found) if found.is_empty() => Ok(None),
+                Ok(found) => Ok(Some(ist_chunk(seqno, found))),
+                Err(NotNow) => Err(NotNow),
+            },
+            Err(Unread::NotNow) => Err(NotNow),
+            Err(Unread::Lost(_)) => Ok(None),
+        };
+        match found {
+            Ok(Some(bytes)) => self.carry_out(node, Action::SendTo { to, bytes }),
+            Ok(None) => self.event(node, Event::Unserved { to, seqno }),
+            Err(NotNow) => {}
+        }
     }
 
     pub fn status(&self, node: usize) -> Status {

@@ -19,6 +19,36 @@ pub struct Records {
     pub damage: Option<Unread>,
 }
 
+impl Records {
+    /// A part of a long entry, as an engine gives it.
+    pub fn read_part(
+        &self,
+        seqno: Seqno,
+        offset: u32,
+        part_bytes: u32,
+    ) -> Result<Option<RecordedPart>, Unread> {
+        if let Some(damage) = &self.damage {
+            return Err(damage.clone());
+        }
+        let Some(mut record) = self.by_seqno.get(&seqno).cloned() else {
+            return Ok(None);
+        };
+        let Delivery::Submission { payload, .. } = &mut record.delivery else {
+            return Ok(None);
+        };
+        let payload = std::mem::take(payload);
+        let len = payload.len() as u32;
+        let until = offset.saturating_add(part_bytes).min(len);
+        Ok((len > part_bytes).then(|| RecordedPart {
+            record,
+            len,
+            digest: crc32c::crc32c(&payload),
+            offset,
+            bytes: payload.slice(offset.min(len) as usize..until as usize),
+        }))
+    }
+}
+
 impl History for Records {
     fn first_seqno(&self) -> Option<Seqno> {
         self.by_seqno
@@ -47,33 +77,6 @@ impl History for Records {
             out.push(record.clone());
         }
         Ok(out)
-    }
-
-    fn read_part(
-        &self,
-        seqno: Seqno,
-        offset: u32,
-        part_bytes: u32,
-    ) -> Result<Option<RecordedPart>, Unread> {
-        if let Some(damage) = &self.damage {
-            return Err(damage.clone());
-        }
-        let Some(mut record) = self.by_seqno.get(&seqno).cloned() else {
-            return Ok(None);
-        };
-        let Delivery::Submission { payload, .. } = &mut record.delivery else {
-            return Ok(None);
-        };
-        let payload = std::mem::take(payload);
-        let len = payload.len() as u32;
-        let until = offset.saturating_add(part_bytes).min(len);
-        Ok((len > part_bytes).then(|| RecordedPart {
-            record,
-            len,
-            digest: crc32c::crc32c(&payload),
-            offset,
-            bytes: payload.slice(offset.min(len) as usize..until as usize),
-        }))
     }
 
     fn read_back(

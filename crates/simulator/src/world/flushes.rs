@@ -68,6 +68,7 @@ impl World {
         let Progress {
             flushes,
             stages,
+            serves,
             own_flush,
             in_reactor,
             ..
@@ -95,6 +96,11 @@ impl World {
         for job in stages.drain(..) {
             coverage.pieces += 1;
             jobs.push(Input::Staged(Job::begin(job, random.percent(50))));
+        }
+        for job in serves.drain(..) {
+            coverage.serves += 1;
+            let job = Job::begin(job, random.percent(50));
+            jobs.push(Input::Served(Box::new(job)));
         }
         for input in jobs {
             let us = random.within(1..=flush_us) * slow;

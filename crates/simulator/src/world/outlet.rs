@@ -1,7 +1,7 @@
 //! Carries out the host effects of a node's engine.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, StageJob, Storage};
+use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob, Storage};
 use trireme_group::{
     Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
 };
@@ -136,6 +136,10 @@ impl Outside for Outlet<'_> {
 
     fn stage(&mut self, job: StageJob) {
         self.progress.stages.push(job);
+    }
+
+    fn serve(&mut self, job: ServeJob) {
+        self.progress.serves.push(job);
     }
 
     fn fail(&mut self, text: &str) {

@@ -187,6 +187,11 @@ impl World {
                     process.progress.stages.extend(next);
                 }
             }
+            Input::Served(job) => {
+                if let Some(process) = &mut self.machines[node].process {
+                    process.engine.served(job.end());
+                }
+            }
             Input::Leave => {
                 if let Some(process) = &mut self.machines[node].process {
                     process.server.disconnecting();

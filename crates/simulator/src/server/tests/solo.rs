@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, StageJob, Start};
+use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob, Start};
 use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Level, NoHistory, Options, Replicator, Status};
@@ -40,6 +40,9 @@ impl Outside for Out {
     }
     fn stage(&mut self, _job: StageJob) {
         unreachable!("nor is staging")
+    }
+    fn serve(&mut self, _job: ServeJob) {
+        unreachable!("nor are reads for peers")
     }
     fn fail(&mut self, text: &str) {
         panic!("{text}")
