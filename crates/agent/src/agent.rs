@@ -22,7 +22,7 @@ use crate::state_file::{self, sentence};
 /// The age up to which a reading is used again, so that the server is read at most four times a second.
 const REUSE: Duration = Duration::from_millis(250);
 /// The time limit for each step of an answer of the server.
-const SERVER_PATIENCE: Duration = Duration::from_secs(1);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason why the agent does not start.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl Agent {
         let address = listener.local_addr().map_err(listen)?;
         let desk = Desk {
             readings: Mutex::new(Readings {
-                database: Database::new(login.clone(), SERVER_PATIENCE),
+                database: Database::new(login.clone(), SERVER_TIMEOUT),
                 dir,
                 last: None,
             }),
@@ -216,7 +216,7 @@ mod tests {
             password: None,
         };
         let status = status(&Reading {
-            sample: Database::new(login, SERVER_PATIENCE).sample(),
+            sample: Database::new(login, SERVER_TIMEOUT).sample(),
             state: None,
         });
         assert_eq!(status["checks"]["live"]["ok"], false);
@@ -250,7 +250,7 @@ mod tests {
         };
         write("non-primary");
         let mut readings = Readings {
-            database: Database::new(login, SERVER_PATIENCE),
+            database: Database::new(login, SERVER_TIMEOUT),
             dir: Some(dir.path().to_owned()),
             last: None,
         };

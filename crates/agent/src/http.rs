@@ -13,7 +13,7 @@ const WORKERS: usize = 8;
 /// The longest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 /// The time limit for a client's request, and again for its taking the answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An answer to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(crate) fn serve(
 }
 
 fn talk(mut stream: TcpStream, answer: impl Fn(Request) -> Response) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let (response, head_only) = match read(&mut stream)? {
         Ok(request) => (answer(request), request.head_only),
         Err(refused) => (refused, false),
@@ -105,7 +105,7 @@ fn talk(mut stream: TcpStream, answer: impl Fn(Request) -> Response) -> io::Resu
 
 /// Reads the request; an inner Err is the response to bytes that are no valid request.
 fn read(stream: &mut TcpStream) -> io::Result<Result<Request, Response>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut bytes = Vec::new();
     let mut buffer = [0; 1024];
     loop {
@@ -155,7 +155,7 @@ fn refusal(refusal: Refusal) -> Response {
 }
 
 fn write(stream: &mut TcpStream, text: &str) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         if Instant::now() >= deadline {
@@ -222,7 +222,7 @@ mod tests {
         let begin = Instant::now();
         assert!(ask(address, b"GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
         let waited = begin.elapsed();
-        assert!(waited < 8 * PATIENCE, "after {waited:?}");
+        assert!(waited < 8 * TIMEOUT, "after {waited:?}");
         drop(silent);
     }
 }

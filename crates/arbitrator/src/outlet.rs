@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob};
-use trireme_group::{Ballot, Incarnation, Uuid};
+use trireme_group::{Incarnation, Term, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
 use trireme_replicator::Level;
@@ -22,8 +22,8 @@ impl Outside for Outlet<'_> {
         self.line.send(to, channel, bytes);
     }
 
-    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
-        self.line.votes.promise(ballot).map_err(NotKept::from)
+    fn promise(&mut self, term: Term) -> Result<(), NotKept> {
+        self.line.votes.promise(term).map_err(NotKept::from)
     }
 
     fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {

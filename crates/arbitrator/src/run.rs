@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_group::{Member, Reminder, Standing};
+use trireme_group::{ComponentState, Member, Reminder};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
-use trireme_node::{Exposure, LEAVE_PATIENCE, Line, Station, now_ms, setup};
+use trireme_node::{Exposure, LEAVE_TIMEOUT, Line, Station, now_ms, setup};
 use trireme_replicator::{Event, Level};
 use trireme_transport::{Poller, Ready};
 
@@ -28,7 +28,7 @@ pub struct Arbitrator {
     peers: String,
     options: Options,
     /// `pc.wait_prim_timeout`; None if `pc.wait_prim` is off.
-    patience_ms: Option<u64>,
+    timeout_ms: Option<u64>,
     /// The last field: it is dropped after everything that lies in the directory.
     _directory: Directory,
 }
@@ -89,14 +89,14 @@ impl Arbitrator {
         }
         core.engine.connect(now_ms(), start)?;
         let peers: Vec<String> = cluster.peers.iter().map(ToString::to_string).collect();
-        let patience_ms = options.duration_ms("pc.wait_prim_timeout");
-        let patience_ms = options.bool("pc.wait_prim").then_some(patience_ms);
+        let timeout_ms = options.duration_ms("pc.wait_prim_timeout");
+        let timeout_ms = options.bool("pc.wait_prim").then_some(timeout_ms);
         Ok(Arbitrator {
             core,
             poller,
             peers: peers.join(", "),
             options,
-            patience_ms,
+            timeout_ms,
             _directory: directory,
         })
     }
@@ -117,7 +117,7 @@ impl Arbitrator {
     fn stay(&mut self, requests: impl Fn() -> Option<Request>) -> Result<(), ArbitratorError> {
         let began = Instant::now();
         let mut leaving: Option<Instant> = None;
-        let mut told = (Standing::Outside, 0);
+        let mut told = (ComponentState::Outside, 0);
         let mut ready = Ready::default();
         let mut idle_ms = 0;
         let mut reminder = Reminder::default();
@@ -141,7 +141,7 @@ impl Arbitrator {
                 Some(Request::Reload) => reload(core, &self.options),
                 _ => {}
             }
-            if leaving.is_some_and(|since| since.elapsed() >= LEAVE_PATIENCE) {
+            if leaving.is_some_and(|since| since.elapsed() >= LEAVE_TIMEOUT) {
                 let text = "the cluster does not answer the leave; leaving without its word";
                 core.log(Level::Info, text);
                 core.engine.node(now_ms(), Event::Left);
@@ -160,18 +160,18 @@ impl Arbitrator {
                 return Err(ArbitratorError::Refused(reason));
             }
             if leaving.is_none() {
-                self.check_patience(began)?;
+                self.check_timeout(began)?;
             }
             idle_ms = self.core.idle_ms();
         }
     }
 
-    fn check_patience(&self, began: Instant) -> Result<(), ArbitratorError> {
+    fn check_timeout(&self, began: Instant) -> Result<(), ArbitratorError> {
         let link = self.core.engine.link();
         // An arbitrator that resumes in its last view waits for it without limit: nobody is to bootstrap (rule 18).
         let is_resumed = link.is_some_and(|link| link.group.is_resumed());
         let waits = is_resumed || planted(Mutant::ArbitratorWaitsForEver);
-        let timeout_ms = self.patience_ms.filter(|_| !waits);
+        let timeout_ms = self.timeout_ms.filter(|_| !waits);
         let Some(timeout_ms) = timeout_ms.filter(|_| !self.core.progress.admitted) else {
             return Ok(());
         };
@@ -201,30 +201,30 @@ fn reload(core: &mut Core, options: &Options) {
 
 /// Logs view changes; on other nodes the server does so. `told`: the component state and view number that were logged
 /// last.
-fn tell_view(core: &mut Core, told: &mut (Standing, u64)) {
+fn tell_view(core: &mut Core, told: &mut (ComponentState, u64)) {
     let Some(link) = core.engine.link() else {
         return;
     };
-    let standing = link.group.standing();
+    let component_state = link.group.component_state();
     let configuration = link.group.configuration();
-    if (standing, configuration.number) == *told {
+    if (component_state, configuration.number) == *told {
         return;
     }
-    *told = (standing, configuration.number);
+    *told = (component_state, configuration.number);
     let names: Vec<&str> = (configuration.members.iter())
         .map(|member| member.name.as_str())
         .collect();
-    let text = match standing {
-        Standing::Primary => format!(
+    let text = match component_state {
+        ComponentState::Primary => format!(
             "view {}, primary: {}",
             configuration.number,
             names.join(", ")
         ),
-        Standing::NonPrimary => format!(
+        ComponentState::NonPrimary => format!(
             "not in the primary component: too few of {} can be reached",
             names.join(", ")
         ),
-        Standing::Outside => return,
+        ComponentState::Outside => return,
     };
     core.log(Level::Info, &text);
 }

@@ -364,7 +364,7 @@ fn enable(args: EnableArgs) -> Result<(), TlsCommandError> {
         others: args.others,
         files: args.files.files(),
         until,
-        patience: Duration::from_secs(args.patience),
+        timeout: Duration::from_secs(args.patience),
     };
     let has_changed = change_over(&change, |line| println!("{line}"))?;
     if !has_changed {

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Options with a free port, and little patience.
+/// Options with a free port, and a short timeout.
 fn with_port(options: &str) -> String {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.expect("a free port").port();

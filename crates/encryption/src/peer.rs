@@ -16,9 +16,9 @@ use crate::certificate;
 use crate::check::{self, Expectation, Report};
 
 /// The time limit of each step.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The time to wait for a refusal: a member that refuses this side's certificate says so at once.
-const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason why nothing is known of a peer's certificate.
 #[derive(Debug, thiserror::Error)]
@@ -121,10 +121,10 @@ fn look(
 fn connect(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(socket) => {
-                socket.set_read_timeout(Some(PATIENCE))?;
-                socket.set_write_timeout(Some(PATIENCE))?;
+                socket.set_read_timeout(Some(TIMEOUT))?;
+                socket.set_write_timeout(Some(TIMEOUT))?;
                 return Ok(socket);
             }
             Err(error) => last = error,
@@ -160,7 +160,7 @@ fn shake(
 /// Returns the member's reason for refusing this side's certificate; None if the member accepts it. A refusal comes
 /// only after the handshake has ended on this side. A member that accepts waits for a Hello, or sends its own.
 fn refusal(session: &mut SslStream<TcpStream>) -> Option<String> {
-    let set = session.get_ref().set_read_timeout(Some(REFUSAL_PATIENCE));
+    let set = session.get_ref().set_read_timeout(Some(REFUSAL_TIMEOUT));
     let mut byte = [0];
     match set.and_then(|()| session.read(&mut byte)) {
         Ok(1..) => None,

@@ -104,17 +104,17 @@ impl Engine {
             Action::Send { to, message } => send(&to, &message, outside),
             Action::Append { entry } => self.append(&entry, outside),
             Action::Stage {
-                parcel,
+                bulk,
                 offset,
                 bytes,
-            } => self.stage(now_ms, parcel, offset, bytes, outside),
-            Action::Unstage { parcel } => link.storage.staging().drop_parcel(parcel),
+            } => self.stage(now_ms, bulk, offset, bytes, outside),
+            Action::Unstage { bulk } => link.storage.staging().drop_bulk(bulk),
             Action::Staged {
-                parcel,
+                bulk,
                 id,
                 head,
                 digest,
-            } => link.storage.staging().submit(parcel, id, head, digest),
+            } => link.storage.staging().submit(bulk, id, head, digest),
             Action::KeepStaged { origins } => {
                 let dropped = link.storage.staging().keep(&origins);
                 self.not_staged(now_ms, dropped);
@@ -146,7 +146,7 @@ impl Engine {
             Action::Failed { id, fate } => {
                 self.node(now_ms, replicator::Event::Failed { id, fate })
             }
-            Action::Spread { parcel } => self.node(now_ms, replicator::Event::Spread { parcel }),
+            Action::Spread { bulk } => self.node(now_ms, replicator::Event::Spread { bulk }),
             Action::ReadPoint { token, position } => {
                 self.node(now_ms, replicator::Event::ReadPoint { token, position })
             }
@@ -192,7 +192,7 @@ impl Engine {
     /// Drops the log's entries above this position.
     fn truncate(&mut self, after: group::Position, outside: &mut dyn Outside) {
         let Some(link) = &mut self.link else { return };
-        outside.truncated(after, link.group.ballot());
+        outside.truncated(after, link.group.term());
         let result = link.storage.truncate(after);
         // The end of a flush must not acknowledge entries that were dropped.
         link.unflushed = link.unflushed.map(|position| position.min(after));
@@ -208,15 +208,15 @@ impl Engine {
         outside: &mut dyn Outside,
     ) {
         let Some(link) = &mut self.link else { return };
-        let ballot = link.group.ballot();
+        let term = link.group.term();
         self.drop_deliveries(now_ms, outside);
-        outside.began_anew(&checkpoint, ballot);
+        outside.began_anew(&checkpoint, term);
         if self.replicator.needs_log() {
             self.node(now_ms, replicator::Event::LogEnds);
             self.carry_out(now_ms, outside);
         }
         let Some(link) = &mut self.link else { return };
-        let dropped = link.storage.staging().parcels();
+        let dropped = link.storage.staging().bulk_payloads();
         let forgot = Forgotten::by(&link.group);
         let result = link.storage.begin(&checkpoint, forgot);
         link.forget_flushes(now_ms);
@@ -227,7 +227,7 @@ impl Engine {
     }
 
     /// Keeps a promised term, before the group may send the promise.
-    fn persist(&mut self, now_ms: u64, promised: group::Ballot, outside: &mut dyn Outside) {
+    fn persist(&mut self, now_ms: u64, promised: group::Term, outside: &mut dyn Outside) {
         self.group_dirty = true;
         let persisted = match planted(Mutant::PromiseNotPersisted) {
             true => Ok(()),
@@ -242,7 +242,7 @@ impl Engine {
                 (link.group).handle(now_ms, group::Event::Persisted { promised })
             }
             (Ok(()), None) => {}
-            (Err(error), _) => self.not_kept("the promised ballot cannot be written", &error),
+            (Err(error), _) => self.not_kept("the promised term cannot be written", &error),
         }
     }
 
@@ -296,7 +296,7 @@ impl Engine {
     }
 
     /// Notes beside the log the state that a restart needs.
-    pub(crate) fn note_standing(&mut self, outside: &mut dyn Outside) {
+    pub(crate) fn note_component_state(&mut self, outside: &mut dyn Outside) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
@@ -382,26 +382,22 @@ impl Engine {
                 link.group.submit(now_ms, number, payload);
             }
             GroupAction::Spread {
-                parcel,
+                bulk,
                 payload,
                 head,
                 digest,
             } => {
                 self.group_dirty = true;
-                link.group.spread(now_ms, parcel, payload, head, digest);
+                link.group.spread(now_ms, bulk, payload, head, digest);
             }
-            GroupAction::Recall { parcel } => {
+            GroupAction::Recall { bulk } => {
                 self.group_dirty = true;
-                link.group.recall(parcel);
+                link.group.recall(bulk);
             }
-            GroupAction::SubmitParcel {
-                number,
-                parcel,
-                head,
-            } => {
+            GroupAction::SubmitBulk { number, bulk, head } => {
                 self.group_dirty = true;
                 outside.submitted(number, &head);
-                link.group.submit_parcel(now_ms, number, parcel, head);
+                link.group.submit_bulk(now_ms, number, bulk, head);
             }
             GroupAction::Read { token } => self.group(now_ms, group::Event::Read { token }),
             GroupAction::SetJoined { position, members } => {
@@ -481,8 +477,8 @@ fn send(to: &[group::Incarnation], message: &group::Message, outside: &mut dyn O
         group::Message::Part { .. } => Channel::Bulk,
         _ => Channel::Group,
     };
-    if let Some((ballot, position)) = message.acknowledges() {
-        outside.acknowledged(ballot, position);
+    if let Some((term, position)) = message.acknowledges() {
+        outside.acknowledged(term, position);
     }
     outside.send(to, channel, group::encode(message));
 }

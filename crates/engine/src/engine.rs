@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Ballot, Group, Incarnation, Lasting, OVERRIDES_MAX, Position, Recovered,
-    Reminder, Uuid,
+    self as group, Group, Incarnation, Lasting, OVERRIDES_MAX, Position, Recovered, Reminder, Term,
+    Uuid,
 };
 use trireme_log::{Durability, LogConfig};
 use trireme_mutants::{Mutant, planted};
@@ -28,7 +28,7 @@ pub struct Start {
     /// The group's settings; `append_is_durable` is set from the log's durability.
     pub config: group::Config,
     /// The term that this replica has promised.
-    pub promised: Ballot,
+    pub promised: Term,
     /// The id of the log with which this replica acknowledged last ([`Outside::in_log`]); nil: none, or unknown.
     pub last_log: Uuid,
     /// True if the node goes on with the log of an earlier process, if there is one.
@@ -429,7 +429,7 @@ impl Engine {
             }
             self.group_actions = actions;
         }
-        self.note_standing(outside);
+        self.note_component_state(outside);
         self.tell_log(outside);
         self.see_reads(now_ms, outside);
         self.end_if_failed(now_ms, outside);

@@ -3,7 +3,7 @@
 //! [`HostAction`]s.
 
 use bytes::Bytes;
-use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Incarnation, Position, Uuid};
+use trireme_group::{Checkpoint, Delivery, Entry, Incarnation, Position, Term, Uuid};
 use trireme_log::{FlushJob, Outcome};
 use trireme_replicator::{Gtid, Replicator};
 
@@ -56,7 +56,7 @@ pub trait Outside {
     /// way to the operating system first (the log is, when [`crate::Engine::pump`] returns).
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
     /// Keep the promised term, flushed in every durability mode, before returning (rule 4).
-    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept>;
+    fn promise(&mut self, term: Term) -> Result<(), NotKept>;
     /// Keep the id of the log with which this node acknowledges from here on, flushed in every durability mode, before
     /// returning: [`crate::Start::last_log`] of the next connection (rule 4).
     fn in_log(&mut self, id: Uuid) -> Result<(), NotKept>;
@@ -104,11 +104,11 @@ pub trait Outside {
     /// An entry was appended to the log.
     fn appended(&mut self, _entry: &Entry) {}
     /// A message that was given to [`Outside::send`] acknowledges the log up to this position, in this term.
-    fn acknowledged(&mut self, _ballot: Ballot, _position: Position) {}
+    fn acknowledged(&mut self, _term: Term, _position: Position) {}
     /// Entries above this position were dropped from the log, in this term.
-    fn truncated(&mut self, _after: Position, _ballot: Ballot) {}
+    fn truncated(&mut self, _after: Position, _term: Term) {}
     /// The log began anew, in this term.
-    fn began_anew(&mut self, _checkpoint: &Checkpoint, _ballot: Ballot) {}
+    fn began_anew(&mut self, _checkpoint: &Checkpoint, _term: Term) {}
     /// The node founds this history, with the support of all expected nodes.
     fn founds(&mut self, _history: Uuid) {}
     /// The node lets the cluster go on with the best state that these processes have.

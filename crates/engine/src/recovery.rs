@@ -434,7 +434,7 @@ fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trireme_group::{Ballot, Checkpoint, encode_entry};
+    use trireme_group::{Checkpoint, Term, encode_entry};
     use trireme_log::MemoryDisk;
 
     use super::*;
@@ -463,7 +463,7 @@ mod tests {
 
     /// Checksums say that the bytes are as they were written, not that a member has written them.
     #[test]
-    fn a_log_whose_ballots_fall_is_of_no_use() {
+    fn a_log_whose_terms_fall_is_of_no_use() {
         let config = LogConfig::new("".into(), 1 << 20, [1; 16], Durability::Disk);
         for (numbers, is_used) in [([1, 2], true), ([2, 1], false), ([1, u64::MAX], false)] {
             let mut log = Log::create_on(Box::new(MemoryDisk::new()), config.clone()).unwrap();
@@ -472,11 +472,11 @@ mod tests {
             for (position, number) in (1..).zip(numbers) {
                 let entry = Entry {
                     position,
-                    ballot: Ballot {
+                    term: Term {
                         number,
                         replica: ReplicaId::default(),
                     },
-                    body: Body::BallotStart,
+                    body: Body::TermStart,
                 };
                 log.append(position, &[&encode_entry(&entry)]).unwrap();
             }

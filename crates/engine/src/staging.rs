@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trireme_group::{ENTRY_HEAD_BYTES, Incarnation, ParcelId, Position, SubmissionId};
+use trireme_group::{BulkId, ENTRY_HEAD_BYTES, Incarnation, Position, SubmissionId};
 use trireme_log::{Log, LogError, Staged, StagedWriter};
 use trireme_mutants::{Mutant, planted};
 
@@ -35,7 +35,7 @@ struct Submitted {
 /// A job: pieces of a payload that are to be written. Bring its result to [`crate::Engine::staged`].
 pub struct StageJob {
     writer: StagedWriter,
-    parcel: ParcelId,
+    bulk: BulkId,
     token: Arc<()>,
     offset: u64,
     pieces: Vec<Bytes>,
@@ -45,7 +45,7 @@ pub struct StageJob {
 
 /// The result of a [`StageJob`].
 pub struct StageDone {
-    pub(crate) parcel: ParcelId,
+    pub(crate) bulk: BulkId,
     token: Arc<()>,
     bytes: u64,
     result: Result<(), LogError>,
@@ -56,7 +56,7 @@ impl StageJob {
     pub fn run(self) -> StageDone {
         let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
         StageDone {
-            parcel: self.parcel,
+            bulk: self.bulk,
             token: self.token.clone(),
             bytes,
             result: self.write(self.offset + bytes),
@@ -78,20 +78,20 @@ impl StageJob {
 
 impl fmt::Debug for StageJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StageJob from {} of {:?}", self.offset, self.parcel)
+        write!(f, "StageJob from {} of {:?}", self.offset, self.bulk)
     }
 }
 
 impl fmt::Debug for StageDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StageDone of {:?}: {:?}", self.parcel, self.result)
+        write!(f, "StageDone of {:?}: {:?}", self.bulk, self.result)
     }
 }
 
 /// The staged payloads of one log.
 #[derive(Default)]
 pub(crate) struct Staging {
-    parcels: BTreeMap<ParcelId, Piecewise>,
+    bulk_payloads: BTreeMap<BulkId, Piecewise>,
     submitted: BTreeMap<SubmissionId, Submitted>,
 }
 
@@ -100,12 +100,12 @@ impl Staging {
     pub(crate) fn take_in(
         &mut self,
         log: &mut Log,
-        parcel: ParcelId,
+        bulk: BulkId,
         offset: u32,
         bytes: Bytes,
     ) -> Result<bool, LogError> {
         if offset == 0 {
-            self.parcels.remove(&parcel);
+            self.bulk_payloads.remove(&bulk);
             let begun = Piecewise {
                 staged: log.stage(ENTRY_HEAD_BYTES)?,
                 token: Arc::default(),
@@ -113,11 +113,11 @@ impl Staging {
                 waiting: Vec::new(),
                 in_work: false,
             };
-            self.parcels.insert(parcel, begun);
+            self.bulk_payloads.insert(bulk, begun);
         }
         let next = |piecewise: &&mut Piecewise| piecewise.taken == u64::from(offset);
-        let Some(piecewise) = self.parcels.get_mut(&parcel).filter(next) else {
-            self.parcels.remove(&parcel);
+        let Some(piecewise) = self.bulk_payloads.get_mut(&bulk).filter(next) else {
+            self.bulk_payloads.remove(&bulk);
             return Ok(false);
         };
         piecewise.taken += bytes.len() as u64;
@@ -126,15 +126,15 @@ impl Staging {
     }
 
     /// Returns the next job of a payload, unless one is running or no piece waits.
-    pub(crate) fn next_job(&mut self, parcel: ParcelId, flush_bytes: u64) -> Option<StageJob> {
-        let piecewise = self.parcels.get_mut(&parcel)?;
+    pub(crate) fn next_job(&mut self, bulk: BulkId, flush_bytes: u64) -> Option<StageJob> {
+        let piecewise = self.bulk_payloads.get_mut(&bulk)?;
         if piecewise.in_work || piecewise.waiting.is_empty() {
             return None;
         }
         piecewise.in_work = true;
         Some(StageJob {
             writer: piecewise.staged.writer(),
-            parcel,
+            bulk,
             token: piecewise.token.clone(),
             offset: piecewise.staged.written_bytes(),
             pieces: std::mem::take(&mut piecewise.waiting),
@@ -145,12 +145,12 @@ impl Staging {
     /// Takes in the result of a job. Returns how far the payload is staged; None: the job was one of an earlier
     /// payload. Err: the payload will not be staged.
     pub(crate) fn wrote(&mut self, done: StageDone) -> Option<Result<u32, LogError>> {
-        let piecewise = self.parcels.get_mut(&done.parcel)?;
+        let piecewise = self.bulk_payloads.get_mut(&done.bulk)?;
         if !Arc::ptr_eq(&piecewise.token, &done.token) {
             return None;
         }
         if let Err(error) = done.result {
-            self.parcels.remove(&done.parcel);
+            self.bulk_payloads.remove(&done.bulk);
             return Some(Err(error));
         }
         piecewise.in_work = false;
@@ -159,15 +159,15 @@ impl Staging {
         Some(Ok(piecewise.staged.written_bytes() as u32))
     }
 
-    pub(crate) fn drop_parcel(&mut self, parcel: ParcelId) {
-        self.parcels.remove(&parcel);
+    pub(crate) fn drop_bulk(&mut self, bulk: BulkId) {
+        self.bulk_payloads.remove(&bulk);
     }
 
     /// Notes that a bulk payload is the payload of this submission. One that is still being written is appended as
     /// usual.
-    pub(crate) fn submit(&mut self, parcel: ParcelId, id: SubmissionId, head: u32, digest: u32) {
-        let parcel = self.parcels.remove(&parcel);
-        if let Some(Piecewise { staged, .. }) = parcel.filter(|p| !p.in_work) {
+    pub(crate) fn submit(&mut self, bulk: BulkId, id: SubmissionId, head: u32, digest: u32) {
+        let bulk = self.bulk_payloads.remove(&bulk);
+        if let Some(Piecewise { staged, .. }) = bulk.filter(|p| !p.in_work) {
             let submitted = Submitted {
                 staged,
                 head: head as usize,
@@ -179,18 +179,23 @@ impl Staging {
 
     /// Keeps only the payloads of these origins: others will append nothing more. Returns the bulk payloads that will
     /// not be staged.
-    pub(crate) fn keep(&mut self, origins: &[Incarnation]) -> Vec<ParcelId> {
+    pub(crate) fn keep(&mut self, origins: &[Incarnation]) -> Vec<BulkId> {
         self.submitted
             .retain(|id, _| origins.contains(&id.incarnation));
-        let is_other = |parcel: &&ParcelId| !origins.contains(&parcel.origin);
-        let dropped: Vec<_> = self.parcels.keys().filter(is_other).copied().collect();
-        self.parcels.retain(|parcel, _| !dropped.contains(parcel));
+        let is_other = |bulk: &&BulkId| !origins.contains(&bulk.origin);
+        let dropped: Vec<_> = self
+            .bulk_payloads
+            .keys()
+            .filter(is_other)
+            .copied()
+            .collect();
+        self.bulk_payloads.retain(|bulk, _| !dropped.contains(bulk));
         dropped
     }
 
     /// Returns the ids of the bulk payloads that come in.
-    pub(crate) fn parcels(&self) -> Vec<ParcelId> {
-        self.parcels.keys().copied().collect()
+    pub(crate) fn bulk_payloads(&self) -> Vec<BulkId> {
+        self.bulk_payloads.keys().copied().collect()
     }
 
     /// Takes the staged payload of a submission. Drops the earlier ones of its origin: submissions of an origin are
@@ -236,7 +241,7 @@ mod tests {
     use super::*;
 
     const FLUSH_BYTES: u64 = 1 << 20;
-    const PARCEL: ParcelId = ParcelId {
+    const BULK: BulkId = BulkId {
         origin: Incarnation(trireme_group::Uuid([1; 16])),
         number: 1,
     };
@@ -253,13 +258,13 @@ mod tests {
     }
 
     fn take(staging: &mut Staging, log: &mut Log, offset: u32, bytes: Bytes) -> bool {
-        let taken = staging.take_in(log, PARCEL, offset, bytes);
+        let taken = staging.take_in(log, BULK, offset, bytes);
         taken.expect("a file was made")
     }
 
     fn submission(number: u64) -> SubmissionId {
         SubmissionId {
-            incarnation: PARCEL.origin,
+            incarnation: BULK.origin,
             number,
         }
     }
@@ -269,20 +274,20 @@ mod tests {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let first = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let first = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         for (offset, byte) in [(100, 2), (200, 3)] {
             assert!(take(&mut staging, &mut log, offset, piece(byte)));
             assert!(
-                staging.next_job(PARCEL, FLUSH_BYTES).is_none(),
+                staging.next_job(BULK, FLUSH_BYTES).is_none(),
                 "one at a time"
             );
         }
         assert!(matches!(staging.wrote(first.run()), Some(Ok(100))));
-        let rest = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let rest = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(rest.run()), Some(Ok(300))));
-        assert!(staging.next_job(PARCEL, FLUSH_BYTES).is_none());
+        assert!(staging.next_job(BULK, FLUSH_BYTES).is_none());
         let payload = [piece(1), piece(2), piece(3)].concat();
-        staging.submit(PARCEL, submission(1), 0, crc32c::crc32c(&payload));
+        staging.submit(BULK, submission(1), 0, crc32c::crc32c(&payload));
         let head = Bytes::from(vec![9; ENTRY_HEAD_BYTES]);
         let appended = staging.append(
             &mut log,
@@ -300,15 +305,15 @@ mod tests {
     fn what_was_begun_anew_hears_nothing_of_what_it_was_before() {
         let (mut log, mut staging) = (log(&MemoryDisk::new()), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let earlier = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let earlier = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(take(&mut staging, &mut log, 0, piece(2)));
-        let later = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let later = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(staging.wrote(earlier.run()).is_none());
         assert!(matches!(staging.wrote(later.run()), Some(Ok(100))));
         // Nor does another log.
         let mut other = Staging::default();
         assert!(take(&mut staging, &mut log, 100, piece(3)));
-        let job = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let job = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(take(
             &mut other,
             &mut self::log(&MemoryDisk::new()),
@@ -323,7 +328,7 @@ mod tests {
         let disk = MemoryDisk::new();
         let (mut log, mut staging) = (log(&disk), Staging::default());
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let job = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let job = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         disk.set_room(Some(0));
         assert!(matches!(staging.wrote(job.run()), Some(Err(_))));
         assert!(!take(&mut staging, &mut log, 100, piece(2)));
@@ -333,8 +338,8 @@ mod tests {
             "not without a gap"
         );
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        assert_eq!(staging.keep(&[]), [PARCEL]);
-        assert!(staging.next_job(PARCEL, FLUSH_BYTES).is_none());
+        assert_eq!(staging.keep(&[]), [BULK]);
+        assert!(staging.next_job(BULK, FLUSH_BYTES).is_none());
     }
 
     #[test]
@@ -343,11 +348,11 @@ mod tests {
         let (mut log, mut staging) = (log(&disk), Staging::default());
         disk.set_fail_syncs(true);
         assert!(take(&mut staging, &mut log, 0, piece(1)));
-        let small = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let small = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(small.run()), Some(Ok(100))));
         let large = Bytes::from(vec![1; FLUSH_BYTES as usize]);
         assert!(take(&mut staging, &mut log, 100, large));
-        let large = staging.next_job(PARCEL, FLUSH_BYTES).expect("it is due");
+        let large = staging.next_job(BULK, FLUSH_BYTES).expect("it is due");
         assert!(matches!(staging.wrote(large.run()), Some(Err(_))));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use trireme_group::{
-    Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, ParcelId, Position, Uuid, encode_entry_parts,
+    BulkId, Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, Position, Uuid, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
 use trireme_replicator::Seqno;
@@ -205,20 +205,20 @@ impl Storage {
     /// staged.
     pub(crate) fn stage(
         &mut self,
-        parcel: ParcelId,
+        bulk: BulkId,
         offset: u32,
         bytes: Bytes,
     ) -> Result<bool, LogError> {
         match &mut self.log {
-            Some(log) => self.staging.take_in(log, parcel, offset, bytes),
+            Some(log) => self.staging.take_in(log, bulk, offset, bytes),
             None => Ok(false),
         }
     }
 
     /// Returns the next job of a payload, unless one is running or no piece waits.
-    pub(crate) fn next_stage_job(&mut self, parcel: ParcelId) -> Option<StageJob> {
+    pub(crate) fn next_stage_job(&mut self, bulk: BulkId) -> Option<StageJob> {
         let flush_bytes = self.thresholds.stage_flush_bytes;
-        self.staging.next_job(parcel, flush_bytes)
+        self.staging.next_job(bulk, flush_bytes)
     }
 
     /// Returns the payloads that are written ahead.

@@ -3,7 +3,7 @@
 //! flush ends the node's part in the cluster, and is never retried (rule 23).
 
 use bytes::Bytes;
-use trireme_group::{self as group, ParcelId};
+use trireme_group::{self as group, BulkId};
 use trireme_log::{FlushDone, FlushJob, LogError};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
@@ -136,22 +136,22 @@ impl Engine {
     pub(crate) fn stage(
         &mut self,
         now_ms: u64,
-        parcel: ParcelId,
+        bulk: BulkId,
         offset: u32,
         bytes: Bytes,
         outside: &mut dyn Outside,
     ) {
         let Some(link) = &mut self.link else { return };
-        let staged = link.storage.stage(parcel, offset, bytes);
+        let staged = link.storage.stage(bulk, offset, bytes);
         let staged = staged.unwrap_or_else(|error| {
             self.notes.push(not_ahead(&error));
             false
         });
         if !staged {
-            return self.not_staged(now_ms, vec![parcel]);
+            return self.not_staged(now_ms, vec![bulk]);
         }
         let apart = link.flushes_apart;
-        let mut job = link.storage.next_stage_job(parcel);
+        let mut job = link.storage.next_stage_job(bulk);
         if apart {
             job.into_iter().for_each(|job| outside.stage(job));
             return;
@@ -165,22 +165,22 @@ impl Engine {
     /// due. Jobs of other payloads go first.
     pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
-        let parcel = done.parcel;
+        let bulk = done.bulk;
         let written = link.storage.staging().wrote(done)?;
         let until = written.unwrap_or_else(|error| {
             self.notes.push(not_ahead(&error));
             u32::MAX
         });
-        let job = link.storage.next_stage_job(parcel);
-        self.group(now_ms, group::Event::StagedUpTo { parcel, until });
+        let job = link.storage.next_stage_job(bulk);
+        self.group(now_ms, group::Event::StagedUpTo { bulk, until });
         job
     }
 
     /// Tells the group that these payloads are appended as usual.
-    pub(crate) fn not_staged(&mut self, now_ms: u64, parcels: Vec<ParcelId>) {
-        for parcel in parcels {
+    pub(crate) fn not_staged(&mut self, now_ms: u64, bulk_payloads: Vec<BulkId>) {
+        for bulk in bulk_payloads {
             let until = u32::MAX;
-            self.group(now_ms, group::Event::StagedUpTo { parcel, until });
+            self.group(now_ms, group::Event::StagedUpTo { bulk, until });
         }
     }
 

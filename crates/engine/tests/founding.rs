@@ -4,7 +4,7 @@ mod common;
 
 use common::Out;
 use trireme_engine::{Engine, Expected, Start};
-use trireme_group::{Event, Standing, Uuid};
+use trireme_group::{ComponentState, Event, Uuid};
 use trireme_log::{Durability, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
@@ -41,14 +41,14 @@ fn process(
     engine
 }
 
-fn passes(engine: &mut Engine, out: &mut Out) -> Standing {
+fn passes(engine: &mut Engine, out: &mut Out) -> ComponentState {
     for step in 0..50 {
         let now_ms = 1_000 + step * 100;
         engine.tick(now_ms);
         engine.pump(now_ms, out);
     }
     out.must_be_well();
-    engine.link().expect("connected").group.standing()
+    engine.link().expect("connected").group.component_state()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_founder_that_dies_at_once_goes_on_with_its_history() {
     let mut out = Out::default();
     let fresh = (Gtid::UNDEFINED, false);
     let mut first = process(&disk, 1, &mut out, fresh, FIRST);
-    assert_eq!(passes(&mut first, &mut out), Standing::Primary);
+    assert_eq!(passes(&mut first, &mut out), ComponentState::Primary);
     let at = |seqno| Gtid { uuid: FIRST, seqno };
     assert_eq!((&out.founded[..], out.saved), (&[FIRST][..], Some(at(0))));
     drop(first);
@@ -67,7 +67,7 @@ fn a_founder_that_dies_at_once_goes_on_with_its_history() {
     for local in [(at(0), false), (at(-1), true)] {
         let mut second = process(&disk, 2, &mut out, local, SECOND);
         assert_eq!(second.replicator.local(), at(0));
-        assert_eq!(passes(&mut second, &mut out), Standing::Primary);
+        assert_eq!(passes(&mut second, &mut out), ComponentState::Primary);
         assert_eq!(second.link().expect("connected").group.history(), FIRST);
     }
     assert_eq!(out.founded, [FIRST], "it has a history");
@@ -119,6 +119,6 @@ fn who_has_a_history_founds_nothing() {
     let seqno = -1;
     let local = (Gtid { uuid: FIRST, seqno }, false);
     let mut engine = process(&disk, 1, &mut out, local, SECOND);
-    assert_eq!(passes(&mut engine, &mut out), Standing::Outside);
+    assert_eq!(passes(&mut engine, &mut out), ComponentState::Outside);
     assert!(out.founded.is_empty());
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use common::HISTORY;
 use trireme_engine::{Forgotten, Storage};
 use trireme_group::{
-    Ballot, Body, Checkpoint, Entry, EntryHead, Incarnation, LogReader, Position, SubmissionId,
+    Body, Checkpoint, Entry, EntryHead, Incarnation, LogReader, Position, SubmissionId, Term,
 };
 use trireme_log::{Disk, Durability, MemoryDisk};
 
@@ -30,23 +30,23 @@ fn payload(len: usize, seed: u8) -> Bytes {
 }
 
 fn submission(position: Position, number: u64, payload: Bytes) -> Entry {
-    let ballot = Ballot {
+    let term = Term {
         number: 7,
-        ..Ballot::default()
+        ..Term::default()
     };
     let id = id(number);
     Entry {
         position,
-        ballot,
+        term,
         body: Body::Submission { id, payload },
     }
 }
 
-/// A ballot start, a large submission and a small one, in the buffer.
+/// A term start, a large submission and a small one, in the buffer.
 fn storage(disk: &MemoryDisk) -> Storage {
     let mut storage = common::begun(disk, common::log_config(Durability::Os), HISTORY);
     let start = Entry {
-        body: Body::BallotStart,
+        body: Body::TermStart,
         ..submission(1, 0, Bytes::new())
     };
     let large = submission(LARGE, 22, payload(LARGE_BYTES, 0));
@@ -134,7 +134,7 @@ fn the_head_of_a_large_entry_does_not_take_its_payload() {
         assert_eq!(head(&storage, LARGE).as_ref(), Some(&large), "{place}");
         assert_eq!(head(&storage, 3).as_ref(), Some(&small), "{place}");
         let start = head(&storage, 1).expect("held");
-        assert_eq!((start.entry.body, start.len), (Body::BallotStart, 0));
+        assert_eq!((start.entry.body, start.len), (Body::TermStart, 0));
         assert_eq!(head(&storage, 4), None, "{place}");
         storage.write_out().expect("written");
     }

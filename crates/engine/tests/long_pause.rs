@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use common::{HISTORY, Out};
 use trireme_engine::{Engine, Start};
-use trireme_group::{Position, Standing};
+use trireme_group::{ComponentState, Position};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk, OsDisk};
 use trireme_replicator::{Event, Gtid, Options, Replicator};
 
@@ -114,7 +114,7 @@ impl Process {
 
     fn is_primary(&self) -> bool {
         let link = self.engine.link().expect("connected");
-        link.group.standing() == Standing::Primary
+        link.group.component_state() == ComponentState::Primary
     }
 }
 

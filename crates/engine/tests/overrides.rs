@@ -4,7 +4,7 @@ mod common;
 
 use common::{HISTORY, Out};
 use trireme_engine::{Engine, Forgotten, Start, StartError, Storage, unvouched_position};
-use trireme_group::{Checkpoint, OVERRIDES_MAX, Standing, Uuid, unvouched_override};
+use trireme_group::{Checkpoint, ComponentState, OVERRIDES_MAX, Uuid, unvouched_override};
 use trireme_log::{Disk, Durability, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
 
@@ -71,7 +71,7 @@ fn begins_as(
 
 fn overrides(engine: &Engine) -> usize {
     let group = &engine.link().expect("connected").group;
-    assert_eq!(group.standing(), Standing::Primary);
+    assert_eq!(group.component_state(), ComponentState::Primary);
     group.overrides_in_log().len()
 }
 

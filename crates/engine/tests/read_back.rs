@@ -6,8 +6,7 @@ use bytes::Bytes;
 use common::HISTORY;
 use trireme_engine::{Forgotten, Storage};
 use trireme_group::{
-    Ballot, Body, Checkpoint, Delivery, Entry, Incarnation, LogReader, NotNow, Position,
-    SubmissionId,
+    Body, Checkpoint, Delivery, Entry, Incarnation, LogReader, NotNow, Position, SubmissionId, Term,
 };
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk, Outcome};
 use trireme_replicator::{History, Unread};
@@ -33,16 +32,16 @@ fn storage(disk: &MemoryDisk, durability: Durability) -> Storage {
     let mut storage = common::begun(disk, config, HISTORY);
     for position in 1..=9 {
         let body = match position {
-            4 => Body::BallotStart,
+            4 => Body::TermStart,
             _ => Body::Submission {
                 id: id(position),
                 payload: payload(position),
             },
         };
-        let ballot = Ballot::default();
+        let term = Term::default();
         let entry = Entry {
             position,
-            ballot,
+            term,
             body,
         };
         storage.append(&entry).expect("appended");
@@ -109,7 +108,7 @@ fn with_closed_files(disk: &MemoryDisk) -> (Storage, Position) {
 fn append(storage: &mut Storage, position: Position) {
     let entry = Entry {
         position,
-        ballot: Ballot::default(),
+        term: Term::default(),
         body: Body::Submission {
             id: id(position),
             payload: payload(position),

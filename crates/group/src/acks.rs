@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId};
+use crate::ids::{Incarnation, Position, ReplicaId, Term};
 
 /// A member's latest acknowledgement.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Ack {
     incarnation: Incarnation,
-    ballot: Ballot,
+    term: Term,
     position: Position,
 }
 
@@ -27,26 +27,26 @@ impl Acks {
         &mut self,
         replica: ReplicaId,
         from: Incarnation,
-        ballot: Ballot,
+        term: Term,
         position: Position,
     ) {
         let ack = Ack {
             incarnation: from,
-            ballot,
+            term,
             position,
         };
         let known = self.0.entry(replica).or_insert(ack);
-        if known.incarnation != from || ballot > known.ballot {
+        if known.incarnation != from || term > known.term {
             *known = ack;
-        } else if ballot == known.ballot {
+        } else if term == known.term {
             known.position = known.position.max(position);
         }
     }
 
     /// The position that the replica has acknowledged in this term; 0 if none.
-    pub(crate) fn of_replica(&self, replica: ReplicaId, ballot: Ballot) -> Position {
+    pub(crate) fn of_replica(&self, replica: ReplicaId, term: Term) -> Position {
         let ack = self.0.get(&replica);
-        let ack = ack.filter(|ack| ack.ballot == ballot || planted(Mutant::OldBallotAcksCount));
+        let ack = ack.filter(|ack| ack.term == term || planted(Mutant::OldTermAcksCount));
         ack.map_or(0, |ack| ack.position)
     }
 
@@ -55,17 +55,17 @@ impl Acks {
         &self,
         replica: ReplicaId,
         incarnation: Incarnation,
-        ballot: Ballot,
+        term: Term,
     ) -> Position {
         let ack = self.0.get(&replica);
-        let ack = ack.filter(|ack| ack.incarnation == incarnation && ack.ballot == ballot);
+        let ack = ack.filter(|ack| ack.incarnation == incarnation && ack.term == term);
         ack.map_or(0, |ack| ack.position)
     }
 
     /// The position that this process has acknowledged in this term, for whichever replica; 0 if none.
-    pub(crate) fn of_member(&self, incarnation: Incarnation, ballot: Ballot) -> Position {
+    pub(crate) fn of_member(&self, incarnation: Incarnation, term: Term) -> Position {
         let mut acks = self.0.values();
-        let ack = acks.find(|ack| ack.incarnation == incarnation && ack.ballot == ballot);
+        let ack = acks.find(|ack| ack.incarnation == incarnation && ack.term == term);
         ack.map_or(0, |ack| ack.position)
     }
 
@@ -74,12 +74,12 @@ impl Acks {
     pub(crate) fn quorum(
         &self,
         configuration: &Configuration,
-        ballot: Ballot,
+        term: Term,
         own: (ReplicaId, Position),
     ) -> Position {
         let position_of = |replica| match replica == own.0 {
             true => own.1,
-            false => self.of_replica(replica, ballot),
+            false => self.of_replica(replica, term),
         };
         let members = configuration.members.iter();
         let votes = |m: &Member| (position_of(m.replica), u64::from(m.weight));
@@ -125,21 +125,21 @@ mod tests {
     use crate::ids::Uuid;
 
     #[test]
-    fn a_word_counts_for_its_ballot_and_for_the_latest_process() {
+    fn a_word_counts_for_its_term_and_for_the_latest_process() {
         let replica = ReplicaId(Uuid([1; 16]));
         let process = |n| Incarnation(Uuid([n; 16]));
-        let ballot = |number| Ballot { number, replica };
+        let term = |number| Term { number, replica };
         let mut acks = Acks::default();
-        acks.record(replica, process(1), ballot(2), 7);
-        acks.record(replica, process(1), ballot(2), 5);
-        acks.record(replica, process(1), ballot(1), 9);
-        assert_eq!(acks.of_replica(replica, ballot(2)), 7);
-        assert_eq!(acks.of_replica(replica, ballot(1)), 0);
-        acks.record(replica, process(1), ballot(3), 4);
-        assert_eq!(acks.of_member(process(1), ballot(3)), 4);
-        acks.record(replica, process(2), ballot(1), 1);
-        assert_eq!(acks.of_process(replica, process(1), ballot(3)), 0);
-        assert_eq!(acks.of_process(replica, process(2), ballot(1)), 1);
+        acks.record(replica, process(1), term(2), 7);
+        acks.record(replica, process(1), term(2), 5);
+        acks.record(replica, process(1), term(1), 9);
+        assert_eq!(acks.of_replica(replica, term(2)), 7);
+        assert_eq!(acks.of_replica(replica, term(1)), 0);
+        acks.record(replica, process(1), term(3), 4);
+        assert_eq!(acks.of_member(process(1), term(3)), 4);
+        acks.record(replica, process(2), term(1), 1);
+        assert_eq!(acks.of_process(replica, process(1), term(3)), 0);
+        assert_eq!(acks.of_process(replica, process(2), term(1)), 1);
         acks.gone(process(2), |_| true);
         assert_eq!(acks.len(), 1);
         acks.gone(process(2), |_| false);

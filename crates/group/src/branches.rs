@@ -12,7 +12,7 @@ use crate::forced_views::ForcedViews;
 use crate::ids::Incarnation;
 use crate::known::{Known, known};
 use crate::log::Log;
-use crate::message::{Promise, Proof, Standing, Status, Summary};
+use crate::message::{ComponentState, Promise, Proof, Status, Summary};
 use crate::peer::Peer;
 use crate::peers::Peers;
 
@@ -97,11 +97,11 @@ impl<'a> Branches<'a> {
             Some((incarnation, peer, status))
         });
         peers.filter(move |(incarnation, peer, status)| {
-            status.standing != Standing::Outside
+            status.component_state != ComponentState::Outside
                 && status.history == self.log.committed().history
                 && status.overrides.len() > own.len()
                 && status.overrides.starts_with(&own)
-                && !self.known().has_twin(peer.replica, *incarnation)
+                && !self.known().has_duplicate(peer.replica, *incarnation)
                 && !self.outvotes(*incarnation, status)
         })
     }
@@ -112,7 +112,7 @@ impl<'a> Branches<'a> {
         let status = self.peers.status_of(peer);
         let went = status.is_some_and(|status| {
             let further = status.commit >= self.log.configured_at(); // on this branch it would have the forced views
-            let went = status.standing == Standing::Primary || further;
+            let went = status.component_state == ComponentState::Primary || further;
             went && status.history == self.log.committed().history
         });
         went && self.lacks_own_override(peer)
@@ -148,7 +148,7 @@ impl<'a> Branches<'a> {
         // has missed a forced view, and its log holds this commit point or is the beginning of this log: it keeps its
         // entries.
         let ahead = theirs.starts_with(own) && self.log.overrides().starts_with(theirs);
-        let is_part = self.log.tail().ballot_at(log.end) == Some(log.end_ballot);
+        let is_part = self.log.tail().term_at(log.end) == Some(log.end_term);
         let behind = own.starts_with(theirs) && (log.holds(self.log.committed()) || is_part);
         ahead || behind
     }

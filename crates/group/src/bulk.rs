@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::ids::{Incarnation, ParcelId, SubmissionId};
+use crate::ids::{BulkId, Incarnation, SubmissionId};
 use crate::message::Message;
 
 /// A request of one of these parts.
@@ -11,19 +11,19 @@ pub(crate) enum BulkOutput {
     Send(Vec<Incarnation>, Message),
     /// The log may write these bytes ahead of their entry.
     Stage {
-        parcel: ParcelId,
+        bulk: BulkId,
         offset: u32,
         bytes: Bytes,
     },
     /// Drop the staged bytes: nobody wants this bulk payload any more.
-    Unstage(ParcelId),
+    Unstage(BulkId),
     /// An own bulk payload may be submitted: a majority and the leader hold it, or the majority is lost.
     MaySubmit(u64),
     /// A bulk payload of another member has come in completely from its origin.
     Fetched,
     /// This is the payload of a submission. The staged bytes are the same, except the first `head` bytes.
     Ready {
-        parcel: ParcelId,
+        bulk: BulkId,
         id: SubmissionId,
         head: u32,
         digest: u32,
@@ -31,7 +31,7 @@ pub(crate) enum BulkOutput {
     },
     /// As `Ready`, but the payload came from the leader's log.
     ReadyFromLog {
-        parcel: ParcelId,
+        bulk: BulkId,
         id: SubmissionId,
         digest: u32,
         payload: Bytes,

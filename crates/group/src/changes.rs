@@ -100,16 +100,16 @@ impl Changes {
                 "the cluster has {MEMBERS_MAX} members, which is as many as it may have"
             ));
         }
-        let twin = known.log.latest().members.iter().find(|m| {
+        let duplicate = known.log.latest().members.iter().find(|m| {
             m.replica == join.member.replica
                 && m.incarnation != join.member.incarnation
                 && known.peers.is_up(m.incarnation)
         });
-        if let Some(twin) = twin {
+        if let Some(duplicate) = duplicate {
             return Err(format!(
                 "member {} ({}) runs with the same replica id {}: this is a copied data directory; remove its \
                  trireme state files and grastate.dat",
-                twin.name, twin.address, twin.replica
+                duplicate.name, duplicate.address, duplicate.replica
             ));
         }
         if join.member.replica == known.my_replica() {
@@ -137,10 +137,12 @@ impl Changes {
             true => log.latest(),
             false => &log.committed().configuration,
         };
-        let mut wishes = std::mem::take(self);
+        let mut requested = std::mem::take(self);
         // A process without a history, which asked for admission here, may have joined another cluster since.
-        wishes.admit.retain(|joiner, _| !known.is_foreign(*joiner));
-        let mut changes = wishes.clone();
+        requested
+            .admit
+            .retain(|joiner, _| !known.is_foreign(*joiner));
+        let mut changes = requested.clone();
         if current.member(known.me()).is_none() && current.replica(known.my_replica()).is_some() {
             // This restarted process was elected for its log before a view admitted it.
             let me = Member {
@@ -163,7 +165,7 @@ impl Changes {
         }
         // No majority could commit this configuration: a restarted process has no vote at first. When the other members
         // have been silent for long enough, the proposal leaves them out, and can be committed.
-        *self = wishes;
+        *self = requested;
         None
     }
 

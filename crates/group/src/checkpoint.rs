@@ -2,7 +2,7 @@
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, Uuid};
 use crate::numbers::Numbers;
 
 /// The group's replicated state at `position`. A log that begins above it needs no more of the entries below.
@@ -11,7 +11,7 @@ pub struct Checkpoint {
     /// Last position covered.
     pub position: Position,
     /// Term of the entry there.
-    pub ballot: Ballot,
+    pub term: Term,
     /// Cluster uuid.
     pub history: Uuid,
     /// Ids of all forced views so far, oldest first (rule 11).
@@ -37,7 +37,7 @@ impl Checkpoint {
             "entries are committed in order"
         );
         self.position = entry.position;
-        self.ballot = entry.ballot;
+        self.term = entry.term;
         self.numbers.apply(entry);
         if let Body::Configuration(configuration) = &entry.body {
             if let Some(id) = configuration.override_id {

@@ -9,17 +9,17 @@ use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::event::{Action, RecoveredLog};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position};
+use crate::ids::{Incarnation, Position, Term};
 use crate::log::{Committed, Delivers};
 use crate::log_reader::LogReader;
 
 impl Group {
     // ---- acknowledgements and the commit point ----
 
-    pub(crate) fn ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
-        self.record_ack(from, ballot, position);
+    pub(crate) fn ack(&mut self, from: Incarnation, term: Term, position: Position) {
+        self.record_ack(from, term, position);
         if let Some(leader) = self.role.leader_mut() {
-            if ballot == self.vote.promised() {
+            if term == self.vote.promised() {
                 leader.replication.acknowledged(from, position);
             }
         }
@@ -27,13 +27,13 @@ impl Group {
 
     /// Records an acknowledgement. It counts only in its own term (rule 1), and only from the latest incarnation of its
     /// replica (rule 14).
-    pub(crate) fn record_ack(&mut self, from: Incarnation, ballot: Ballot, position: Position) {
+    pub(crate) fn record_ack(&mut self, from: Incarnation, term: Term, position: Position) {
         let Some(peer) = self.peers.get(from).filter(|peer| peer.up) else {
             return;
         };
         let replica = peer.replica;
-        if !self.known().has_twin(replica, from) {
-            self.acks.record(replica, from, ballot, position);
+        if !self.known().has_duplicate(replica, from) {
+            self.acks.record(replica, from, term, position);
         }
     }
 
@@ -166,7 +166,7 @@ impl Group {
     pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
         assert!(
             after >= self.matching.agreed().min(self.log.tail().end()),
-            "what was acknowledged in a ballot is never dropped within it (rule 1)"
+            "what was acknowledged in a term is never dropped within it (rule 1)"
         );
         let dropped = self.log.truncate(after);
         if !dropped.is_empty() {
@@ -224,8 +224,8 @@ impl Group {
         let commit = self.log.resume(log);
         self.component.resume();
         // A log with entries of a term has promised that term, although the promise may not have reached the disk.
-        if self.log.tail().end_ballot() > self.vote.promised() {
-            self.promise_ballot(self.log.tail().end_ballot());
+        if self.log.tail().end_term() > self.vote.promised() {
+            self.promise_term(self.log.tail().end_term());
         }
         self.commit_to(commit);
         // No view lists this incarnation yet. The first that does makes it primary, whatever number a pending

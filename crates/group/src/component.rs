@@ -11,12 +11,12 @@ use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
 use crate::leaving::Leaving;
 use crate::majority::Majority;
-use crate::message::Standing;
+use crate::message::ComponentState;
 use crate::peer::Peer;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Component {
-    state: Standing,
+    state: ComponentState,
     /// True if this process began with a log, and no view has admitted it since.
     resumed: bool,
     /// True if the configuration lists another process of this replica id (rule 14).
@@ -38,7 +38,7 @@ pub(crate) struct Component {
 impl Component {
     pub(crate) fn new(now: TimeMs) -> Component {
         Component {
-            state: Standing::default(),
+            state: ComponentState::default(),
             resumed: false,
             is_copy: false,
             left_number: 0,
@@ -53,20 +53,20 @@ impl Component {
 
     // ---- queries ----
 
-    pub(crate) fn state(&self) -> Standing {
+    pub(crate) fn state(&self) -> ComponentState {
         self.state
     }
 
     pub(crate) fn is_primary(&self) -> bool {
-        self.state == Standing::Primary
+        self.state == ComponentState::Primary
     }
 
     pub(crate) fn is_non_primary(&self) -> bool {
-        self.state == Standing::NonPrimary
+        self.state == ComponentState::NonPrimary
     }
 
     pub(crate) fn is_outside(&self) -> bool {
-        self.state == Standing::Outside
+        self.state == ComponentState::Outside
     }
 
     pub(crate) fn is_resumed(&self) -> bool {
@@ -110,7 +110,7 @@ impl Component {
 
     /// This process goes on with the log of an earlier one.
     pub(crate) fn resume(&mut self) {
-        self.state = Standing::NonPrimary;
+        self.state = ComponentState::NonPrimary;
         self.resumed = true;
     }
 
@@ -128,7 +128,7 @@ impl Component {
     pub(crate) fn admit(&mut self, number: u64) -> bool {
         let admits = number > self.left_number && !self.gone && !self.is_primary();
         if admits {
-            self.state = Standing::Primary;
+            self.state = ComponentState::Primary;
             self.resumed = false;
             self.is_copy = false;
         }
@@ -140,7 +140,7 @@ impl Component {
     pub(crate) fn stop_being_primary(&mut self, latest_number: u64) -> bool {
         let was_primary = self.is_primary();
         if was_primary {
-            self.state = Standing::NonPrimary;
+            self.state = ComponentState::NonPrimary;
             self.left_number = latest_number;
             self.shown.clear();
         }
@@ -168,7 +168,7 @@ impl Component {
             let peer = known.peers.get(m.incarnation).filter(|p| p.up);
             let status = peer.and_then(|p| p.status.as_ref());
             m.incarnation == me
-                || status.is_some_and(|s| s.standing == Standing::NonPrimary)
+                || status.is_some_and(|s| s.component_state == ComponentState::NonPrimary)
                 || (just_lost && peer.is_some_and(speaks))
         };
         let members = known.log.committed().configuration.members.iter();
@@ -224,7 +224,7 @@ impl Component {
     /// This process has left for good.
     pub(crate) fn has_left(&mut self) {
         self.leaving = None;
-        self.state = Standing::Outside;
+        self.state = ComponentState::Outside;
         self.gone = true;
     }
 

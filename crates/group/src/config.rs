@@ -1,7 +1,7 @@
 //! The options of a group core, and their defaults.
 
 use crate::configuration::Member;
-use crate::message::{Proof, Wish};
+use crate::message::{Preference, Proof};
 use crate::thresholds::Thresholds;
 
 /// The options of a group core.
@@ -40,9 +40,9 @@ pub struct Config {
     /// in a file of its own.
     pub staged_bytes: u32,
     /// Greatest number of bytes of others' unsubmitted bulk payloads in memory; one payload may exceed it.
-    pub parcels_bytes: u64,
+    pub bulk_bytes: u64,
     /// `repl.sequencer`.
-    pub wish: Wish,
+    pub preference: Preference,
     /// True while this member may become leader: it is synced.
     pub able: bool,
     /// True while its disk does not answer: another member should lead.
@@ -74,8 +74,8 @@ impl Config {
             large_bytes: 1 << 20,
             part_bytes: 64 << 10,
             staged_bytes: 16 << 20,
-            parcels_bytes: 2 << 30,
-            wish: Wish::Auto,
+            bulk_bytes: 2 << 30,
+            preference: Preference::Auto,
             able: true,
             stuck: false,
             measures: true,

@@ -20,7 +20,7 @@ pub struct Counters {
     /// Withdrawn submissions that this leader replaced by voided submissions.
     pub voided: u64,
     /// Bulk payloads fetched from their origins.
-    pub parcels: u64,
+    pub bulk_payloads: u64,
     /// Bulk payloads fetched from a leader's log.
     pub logged: u64,
     /// Reports of a split brain to the operator.

@@ -30,8 +30,8 @@ impl Group {
             Event::PeerDrained { incarnation } => self.peer_drained(incarnation),
             Event::Message { from, message } => self.message(from, message),
             Event::Appended { position } => self.log.flushed(position),
-            Event::StagedUpTo { parcel, until } => {
-                let outputs = (self.dissemination).staged_up_to(known!(self), parcel, until);
+            Event::StagedUpTo { bulk, until } => {
+                let outputs = (self.dissemination).staged_up_to(known!(self), bulk, until);
                 self.disseminate(outputs);
             }
             Event::Persisted { promised } => self.persisted(promised),
@@ -72,7 +72,7 @@ impl Group {
         self.serve_fetches(log);
         // `Action::Spread` comes behind the parts that this batch sends. So no message shares the payload's buffer when
         // the payload is submitted, and nobody has to copy it.
-        self.pursue_spreading();
+        self.pursue_own_bulk();
         self.offer_leadership();
         self.acknowledge();
         self.pursue_reads();
@@ -112,7 +112,7 @@ impl Group {
         if message.claims_leadership() && self.branches().outvotes_peer(from) {
             return;
         }
-        if self.is_a_twins(from, &message) {
+        if self.is_a_duplicates(from, &message) {
             return;
         }
         match message {
@@ -122,18 +122,16 @@ impl Group {
                 self.dissemination.take(known!(self), id, payload);
             }
             Message::Append(append) => self.append_received(from, append),
-            Message::Ack {
-                ballot, position, ..
-            } => self.ack(from, ballot, position),
-            Message::Summary { ballot, summary } => self.summary(from, ballot, &summary),
+            Message::Ack { term, position, .. } => self.ack(from, term, position),
+            Message::Summary { term, summary } => self.summary(from, term, &summary),
             Message::Install {
-                ballot,
+                term,
                 checkpoint,
                 intact_at,
-            } => self.install(from, ballot, checkpoint, intact_at),
-            Message::PreVote { ballot } => self.pre_vote(from, ballot),
-            Message::PreVoteReply { ballot, granted } => self.pre_vote_reply(from, ballot, granted),
-            Message::Prepare { ballot, forced } => self.prepare(from, ballot, forced),
+            } => self.install(from, term, checkpoint, intact_at),
+            Message::PreVote { term } => self.pre_vote(from, term),
+            Message::PreVoteReply { term, granted } => self.pre_vote_reply(from, term, granted),
+            Message::Prepare { term, forced } => self.prepare(from, term, forced),
             Message::Promise(promise) => self.promise(from, promise),
             Message::Refuse { promised } => self.refused(from, promised),
             Message::TakeLeadership { number, forced } => {
@@ -149,11 +147,9 @@ impl Group {
                 self.pursue_founding();
             }
             Message::LogEnd { round } => self.log_end_asked(from, round),
-            Message::LogEndReply { round, ballot, end } => {
-                self.log_end_reply(from, round, ballot, end)
-            }
-            Message::Offer { oldest, parcel } => {
-                let outputs = (self.dissemination).offered(known!(self), from, oldest, parcel);
+            Message::LogEndReply { round, term, end } => self.log_end_reply(from, round, term, end),
+            Message::Offer { oldest, bulk } => {
+                let outputs = (self.dissemination).offered(known!(self), from, oldest, bulk);
                 self.disseminate(outputs);
             }
             Message::Fetch {
@@ -170,14 +166,10 @@ impl Group {
                 let outputs = self.dissemination.part(known!(self), from, source, part);
                 self.disseminate(outputs);
             }
-            Message::Held { parcel } => self.dissemination.held(from, parcel),
-            Message::SubmitParcel {
-                number,
-                parcel,
-                head,
-            } => {
+            Message::Held { bulk } => self.dissemination.held(from, bulk),
+            Message::SubmitBulk { number, bulk, head } => {
                 let id = SubmissionId::of(from, number);
-                let outputs = (self.dissemination).take_parcel(known!(self), id, parcel, head);
+                let outputs = (self.dissemination).take_bulk(known!(self), id, bulk, head);
                 self.disseminate(outputs);
             }
         }

@@ -10,15 +10,15 @@ use bytes::Bytes;
 
 use crate::bulk::BulkOutput;
 use crate::event::Action;
-use crate::fetching::{Fetching, PARCEL_NUMBER_MAX, Wanted, awaits_large};
-use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs};
+use crate::fetching::{BULK_NUMBER_MAX, Fetching, Wanted, awaits_large};
+use crate::ids::{BulkId, Incarnation, Position, SubmissionId, Term, TimeMs};
 use crate::incoming::Incoming;
 use crate::known::Known;
 use crate::lasting::Lasting;
 use crate::log_reader::LogReader;
-use crate::message::{Message, Parcel, Source};
+use crate::message::{BulkPayload, Message, Source};
+use crate::own_bulk::OwnBulk;
 use crate::serving::Serving;
-use crate::spreading::Spreading;
 use crate::submissions::Submissions;
 
 /// Own submissions that were not ordered within this time are sent to the leader again.
@@ -56,14 +56,14 @@ pub(crate) struct Lacking<'a> {
     /// Since when the first of them has waited for its payload.
     pub hole_since: Option<TimeMs>,
     /// The promised term: bulk payloads are fetched from the log of its leader.
-    pub promised: Ballot,
+    pub promised: Term,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Dissemination {
     submissions: Submissions,
     /// Own bulk payloads, until they are submitted.
-    spreading: Spreading,
+    own_bulk: OwnBulk,
     /// Bulk payloads of the others.
     fetching: Fetching,
     serving: Serving,
@@ -99,7 +99,7 @@ impl Dissemination {
     }
 
     /// Bytes of others' bulk payloads that wait to be submitted, or are on their way, the missing ones included.
-    pub(crate) fn parcels_len(&self) -> u64 {
+    pub(crate) fn bulk_payloads_len(&self) -> u64 {
         self.fetching.len_of_all()
     }
 
@@ -149,8 +149,8 @@ impl Dissemination {
     ) -> Outputs {
         let out = self.ordered(id);
         if id.incarnation == me {
-            if let Some(parcel) = self.submissions.parcel_of(id.number) {
-                self.serving.note_ordered(parcel, position, id);
+            if let Some(bulk) = self.submissions.bulk_of(id.number) {
+                self.serving.note_ordered(bulk, position, id);
             }
             self.submissions.delivered(id.number);
         }
@@ -162,7 +162,7 @@ impl Dissemination {
         (self.submissions).retain_origins(|origin| members.contains(&origin));
         let outputs = self.fetching.keep_origins(&members);
         let mut out = self.settled(outputs);
-        if self.has_fetched || self.spreading.has_spread() {
+        if self.has_fetched || self.own_bulk.has_any() {
             let origins = members;
             out.push(DisseminationOutput::Act(Action::KeepStaged { origins }));
         }
@@ -178,16 +178,16 @@ impl Dissemination {
         known: Known,
         leader: impl FnOnce() -> Option<Incarnation>,
     ) -> Outputs {
-        if !self.spreading.is_waiting() {
+        if !self.own_bulk.is_waiting() {
             return Vec::new();
         }
-        let outputs = self.spreading.pursue(known, leader());
+        let outputs = self.own_bulk.pursue(known, leader());
         self.settled(outputs)
     }
 
     /// With every heartbeat: repeats offers and requests, because these and their answers may be lost.
     pub(crate) fn go_on(&mut self, known: Known, leader: Option<Incarnation>) -> Outputs {
-        let outputs = self.spreading.offer_again(known);
+        let outputs = self.own_bulk.offer_again(known);
         let mut out = self.settled(outputs);
         let outputs = self.fetching.ask_again(known, leader);
         self.settle(outputs, &mut out);
@@ -196,13 +196,13 @@ impl Dissemination {
 
     /// A connection is new, or has lost messages: offers again to this peer.
     pub(crate) fn offer_anew(&mut self, known: Known, peer: Incarnation) -> Outputs {
-        let offer = self.spreading.offer_anew(known, peer);
+        let offer = self.own_bulk.offer_anew(known, peer);
         self.settled(offer)
     }
 
     /// A member holds an own bulk payload completely.
-    pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
-        self.spreading.held(from, parcel);
+    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) {
+        self.own_bulk.held(from, bulk);
     }
 
     /// A member offers a bulk payload. `oldest`: its older ones may be dropped.
@@ -211,19 +211,19 @@ impl Dissemination {
         known: Known,
         from: Incarnation,
         oldest: u64,
-        parcel: Option<Parcel>,
+        bulk: Option<BulkPayload>,
     ) -> Outputs {
         let of_origin = self.submissions.bytes_of(from);
-        let outputs = (self.fetching).offered(known, from, oldest, (parcel, of_origin));
+        let outputs = (self.fetching).offered(known, from, oldest, (bulk, of_origin));
         self.settled(outputs)
     }
 
     /// The origin submits one of its bulk payloads.
-    pub(crate) fn take_parcel(
+    pub(crate) fn take_bulk(
         &mut self,
         known: Known,
         id: SubmissionId,
-        parcel: Parcel,
+        bulk: BulkPayload,
         head: Bytes,
     ) -> Outputs {
         let origin = id.incarnation;
@@ -234,7 +234,7 @@ impl Dissemination {
         // The origin's next submission is always admitted; the origin submits the others again.
         let is_next = known.is_next_submission(id);
         let of_origin = self.submissions.bytes_of(origin);
-        let outputs = (self.fetching).submitted(known, id, (parcel, head), (is_next, of_origin));
+        let outputs = (self.fetching).submitted(known, id, (bulk, head), (is_next, of_origin));
         self.settled(outputs)
     }
 
@@ -248,7 +248,7 @@ impl Dissemination {
     ) -> Outputs {
         let part = (offset, bytes);
         let outputs = match source {
-            Source::Offered { parcel } => (self.fetching).offered_part(known, from, parcel, part),
+            Source::Offered { bulk } => (self.fetching).offered_part(known, from, bulk, part),
             Source::Logged { position, id } => {
                 (self.fetching).logged_part(known, from, (position, id), part)
             }
@@ -257,14 +257,14 @@ impl Dissemination {
     }
 
     /// The log has staged a payload up to this byte.
-    pub(crate) fn staged_up_to(&mut self, known: Known, parcel: ParcelId, until: u32) -> Outputs {
-        let outputs = if parcel.number > PARCEL_NUMBER_MAX {
-            self.fetching.logged_staged(known, parcel, until)
-        } else if parcel.origin == known.me() {
-            self.spreading.staged(parcel.number, until);
+    pub(crate) fn staged_up_to(&mut self, known: Known, bulk: BulkId, until: u32) -> Outputs {
+        let outputs = if bulk.number > BULK_NUMBER_MAX {
+            self.fetching.logged_staged(known, bulk, until)
+        } else if bulk.origin == known.me() {
+            self.own_bulk.staged(bulk.number, until);
             Vec::new()
         } else {
-            self.fetching.offered_staged(known, parcel, until)
+            self.fetching.offered_staged(known, bulk, until)
         };
         self.settled(outputs)
     }
@@ -302,14 +302,14 @@ impl Dissemination {
     pub(crate) fn serve(&mut self, known: Known, log: &dyn LogReader) -> Outputs {
         let mut out = Vec::new();
         while let Some(request) = self.serving.next(known) {
-            if let Some((parcel, offset, len)) = request.of_own() {
-                let staged = self.spreading.stage(known, parcel, offset, len);
+            if let Some((bulk, offset, len)) = request.of_own() {
+                let staged = self.own_bulk.stage(known, bulk, offset, len);
                 self.settle(staged, &mut out);
             }
-            let (spreading, submissions) = (&self.spreading, &self.submissions);
-            let own = |parcel| {
-                let submitted = || submissions.own_parcel(parcel);
-                spreading.payload(parcel).or_else(submitted)
+            let (own_bulk, submissions) = (&self.own_bulk, &self.submissions);
+            let own = |bulk| {
+                let submitted = || submissions.own_bulk(bulk);
+                own_bulk.payload(bulk).or_else(submitted)
             };
             if let Some(message) = self.serving.answer(known, request, own, log) {
                 out.push(DisseminationOutput::Send(vec![request.from()], message));
@@ -331,43 +331,43 @@ impl Dissemination {
             match output {
                 BulkOutput::Send(to, message) => out.push(DisseminationOutput::Send(to, message)),
                 BulkOutput::Stage {
-                    parcel,
+                    bulk,
                     offset,
                     bytes,
                 } => out.push(DisseminationOutput::Act(Action::Stage {
-                    parcel,
+                    bulk,
                     offset,
                     bytes,
                 })),
-                BulkOutput::Unstage(parcel) => {
-                    out.push(DisseminationOutput::Act(Action::Unstage { parcel }));
+                BulkOutput::Unstage(bulk) => {
+                    out.push(DisseminationOutput::Act(Action::Unstage { bulk }));
                 }
-                BulkOutput::MaySubmit(parcel) => {
-                    out.push(DisseminationOutput::Act(Action::Spread { parcel }));
+                BulkOutput::MaySubmit(bulk) => {
+                    out.push(DisseminationOutput::Act(Action::Spread { bulk }));
                 }
                 BulkOutput::Fetched => {
                     self.has_fetched = true;
                     out.push(DisseminationOutput::Fetched);
                 }
                 BulkOutput::Ready {
-                    parcel,
+                    bulk,
                     id,
                     head,
                     digest,
                     payload,
                 } => {
-                    out.push(self.staged_as(parcel, id, (head, digest)));
+                    out.push(self.staged_as(bulk, id, (head, digest)));
                     (self.submissions).keep(id.incarnation, id.number, Some(payload));
                 }
                 BulkOutput::ReadyFromLog {
-                    parcel,
+                    bulk,
                     id,
                     digest,
                     payload,
                 } => {
                     self.has_fetched = true;
                     out.push(DisseminationOutput::FetchedFromLog);
-                    out.push(self.staged_as(parcel, id, (0, digest)));
+                    out.push(self.staged_as(bulk, id, (0, digest)));
                     (self.submissions).keep(id.incarnation, id.number, Some(payload));
                 }
                 BulkOutput::AskAnew(of) => out.push(DisseminationOutput::AskAnew(of)),
@@ -378,13 +378,13 @@ impl Dissemination {
     /// The bytes staged under this bulk payload's id are the payload of that submission.
     fn staged_as(
         &mut self,
-        parcel: ParcelId,
+        bulk: BulkId,
         id: SubmissionId,
         (head, digest): (u32, u32),
     ) -> DisseminationOutput {
         self.submissions.note_digest(id, digest);
         DisseminationOutput::Act(Action::Staged {
-            parcel,
+            bulk,
             id,
             head,
             digest,

@@ -11,7 +11,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
 
@@ -21,7 +21,7 @@ const FORCED_WAIT_MS: TimeMs = 300;
 /// An attempt to become leader.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Candidacy {
-    pub(crate) ballot: Ballot,
+    pub(crate) term: Term,
     pub(crate) started_at: TimeMs,
     /// Pre-votes, by replica.
     granted: BTreeSet<ReplicaId>,
@@ -61,7 +61,7 @@ impl Group {
     /// Asks for pre-votes.
     fn stand(&mut self) {
         let number = self.vote.next_number();
-        let ballot = Ballot {
+        let term = Term {
             number,
             replica: self.my_replica(),
         };
@@ -69,7 +69,7 @@ impl Group {
             .leader_in_term()
             .filter(|_| self.context.config().measures);
         self.role.stand(Candidacy {
-            ballot,
+            term,
             started_at: self.context.now(),
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
@@ -77,7 +77,7 @@ impl Group {
             missed: missed.and_then(|leader| self.peers.replica_of(leader)),
         });
         let electors = self.electors();
-        self.send_all(electors, Message::PreVote { ballot });
+        self.send_all(electors, Message::PreVote { term });
         self.count_pre_votes();
     }
 
@@ -88,21 +88,22 @@ impl Group {
         let seated = (self.peers.connected())
             .filter(|(_, peer)| peer.replica != me && self.log.has_seat(peer.replica));
         let single = seated.filter(|(incarnation, peer)| {
-            !self.known().has_twin(peer.replica, *incarnation) || planted(Mutant::TwinsVote)
+            !self.known().has_duplicate(peer.replica, *incarnation)
+                || planted(Mutant::DuplicatesVote)
         });
         single.map(|(incarnation, _)| incarnation).collect()
     }
 
     /// Drops the promise of a process that turns out to be a duplicate replica. If this process is one of the two, it
     /// gives up its candidacy, unless an operator has chosen it.
-    pub(crate) fn forget_promise_of_twin(&mut self, replica: ReplicaId) {
+    pub(crate) fn forget_promise_of_duplicate(&mut self, replica: ReplicaId) {
         let Some(candidacy) = self.role.candidacy() else {
             return;
         };
         let forced = candidacy.forced.is_some();
         let giver = candidacy.promises.as_ref().and_then(|p| p.giver(replica));
-        let doubtful = giver.is_some_and(|giver| self.known().has_twin(replica, giver));
-        if !doubtful || planted(Mutant::TwinsVote) {
+        let doubtful = giver.is_some_and(|giver| self.known().has_duplicate(replica, giver));
+        if !doubtful || planted(Mutant::DuplicatesVote) {
             return;
         }
         if replica != self.my_replica() {
@@ -125,12 +126,12 @@ impl Group {
         self.election_timer.gave_up(self.context.now(), rank);
     }
 
-    pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, ballot: Ballot, granted: bool) {
+    pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, term: Term, granted: bool) {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
         if let Some(candidacy) = self.role.candidacy_mut() {
-            if candidacy.ballot == ballot && candidacy.promises.is_none() && granted {
+            if candidacy.term == term && candidacy.promises.is_none() && granted {
                 candidacy.granted.insert(replica);
                 self.count_pre_votes();
             }
@@ -163,7 +164,7 @@ impl Group {
             may_win && configuration.is_majority(configuration.weight_of(granted))
         };
         if self.log.in_every_configuration(enough) {
-            let (number, missed) = (candidacy.ballot.number, candidacy.missed);
+            let (number, missed) = (candidacy.term.number, candidacy.missed);
             self.ask_promises(number, None, missed);
         }
     }
@@ -176,15 +177,15 @@ impl Group {
         missed: Option<ReplicaId>,
     ) {
         let number = number.max(self.vote.next_number());
-        let ballot = Ballot {
+        let term = Term {
             number,
             replica: self.my_replica(),
         };
-        self.promise_ballot(ballot);
+        self.promise_term(term);
         let mut promises = Promises::default();
-        promises.insert(self.my_replica(), self.me(), self.own_promise(ballot));
+        promises.insert(self.my_replica(), self.me(), self.own_promise(term));
         self.role.stand(Candidacy {
-            ballot,
+            term,
             started_at: self.context.now(),
             granted: BTreeSet::new(),
             promises: Some(promises),
@@ -192,7 +193,7 @@ impl Group {
             missed,
         });
         for elector in self.electors() {
-            self.send_persisted(elector, Message::Prepare { ballot, forced });
+            self.send_persisted(elector, Message::Prepare { term, forced });
         }
         self.count_promises();
     }
@@ -202,7 +203,7 @@ impl Group {
             return; // `message` has looked it up
         };
         if let Some(candidacy) = self.role.candidacy() {
-            if candidacy.ballot != promise.ballot {
+            if candidacy.term != promise.term {
                 return;
             }
             let Some(promise) = self.branches().as_evidence(from, promise) else {
@@ -212,14 +213,14 @@ impl Group {
                 promises.insert(replica, from, promise);
                 self.count_promises();
             }
-        } else if self.role.is_leader() && promise.ballot == self.vote.promised() {
+        } else if self.role.is_leader() && promise.term == self.vote.promised() {
             // The promise is late, but its summary says where that log ends.
             self.was_alive(replica);
             self.start_feeding(from, &promise.summary);
         }
     }
 
-    pub(crate) fn refused(&mut self, from: Incarnation, promised: Ballot) {
+    pub(crate) fn refused(&mut self, from: Incarnation, promised: Term) {
         if promised <= self.vote.promised() {
             return;
         }
@@ -298,7 +299,7 @@ impl Group {
         let Some(promises) = &candidacy.promises else {
             return;
         };
-        if self.vote.persisted() < candidacy.ballot {
+        if self.vote.persisted() < candidacy.term {
             return;
         }
         let forced = candidacy.forced;
@@ -334,7 +335,7 @@ impl Group {
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
-            let number = candidacy.ballot.number + 1;
+            let number = candidacy.term.number + 1;
             return self.leave_leadership_to(owner, number, forced);
         }
         self.win(promises, required, forced);
@@ -422,7 +423,7 @@ impl Group {
         if let Some(override_id) = forced {
             self.put_override(override_id, &promises, commit);
         } else if self.component.is_non_primary() {
-            self.wish_reform();
+            self.request_reform();
         }
     }
 }

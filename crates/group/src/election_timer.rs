@@ -45,24 +45,24 @@ impl ElectionTimer {
     }
 
     /// The leader timeout: a longer silence means that the leader is missed.
-    pub(crate) fn patience_ms(&self, config: &Config) -> TimeMs {
+    pub(crate) fn timeout_ms(&self, config: &Config) -> TimeMs {
         let usual_ms = config.leader_timeout_ms;
         (2 * self.silence_ms).clamp(usual_ms, 2 * usual_ms)
     }
 
     /// The leader has been silent for too long.
     pub(crate) fn is_missed(&self, now: TimeMs, config: &Config) -> bool {
-        now >= self.heard_at + self.patience_ms(config)
+        now >= self.heard_at + self.timeout_ms(config)
     }
 
     /// Returns the time at which a member of this process rank stands, if it hears no leader before. `is_gone`: the
     /// leader is known to be gone.
     pub(crate) fn stands_at(&self, config: &Config, is_gone: bool, rank: TimeMs) -> TimeMs {
-        let patience_ms = match is_gone {
+        let timeout_ms = match is_gone {
             true => 0,
-            false => self.patience_ms(config) + FIRST_MS,
+            false => self.timeout_ms(config) + FIRST_MS,
         };
-        let missed_at = self.heard_at + patience_ms + rank * STAGGER_MS;
+        let missed_at = self.heard_at + timeout_ms + rank * STAGGER_MS;
         missed_at.max(self.next_at)
     }
 

@@ -6,11 +6,11 @@
 
 use crate::event::{Action, HardState};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs, Uuid};
-use crate::message::{Message, Promise, Wish};
+use crate::ids::{Incarnation, ReplicaId, Term, TimeMs, Uuid};
+use crate::message::{Message, Preference, Promise};
 
 impl Group {
-    pub(crate) fn pre_vote(&mut self, from: Incarnation, ballot: Ballot) {
+    pub(crate) fn pre_vote(&mut self, from: Incarnation, term: Term) {
         let is_leading = self.role.is_leader() && self.may_order();
         let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
@@ -18,32 +18,32 @@ impl Group {
             || self.leader().is_none() && self.vote.promised().replica != self.my_replica();
         let granted = !is_leading
             && missed
-            && ballot.number > self.vote.promised().number
+            && term.number > self.vote.promised().number
             && !self.may_be_a_copy();
         let promised = self.vote.promised();
-        if ballot.number <= promised.number {
+        if term.number <= promised.number {
             self.send(from, Message::Refuse { promised });
         } else {
-            self.send(from, Message::PreVoteReply { ballot, granted });
+            self.send(from, Message::PreVoteReply { term, granted });
         }
     }
 
-    pub(crate) fn prepare(&mut self, from: Incarnation, ballot: Ballot, forced: Option<Uuid>) {
+    pub(crate) fn prepare(&mut self, from: Incarnation, term: Term, forced: Option<Uuid>) {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if ballot.replica != replica || self.may_be_a_copy() {
+        if term.replica != replica || self.may_be_a_copy() {
             return;
         }
-        if ballot <= self.vote.promised()
+        if term <= self.vote.promised()
             || (forced.is_some() && self.component.is_primary() && !self.missing_majority())
         {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
         }
-        self.promise_ballot(ballot);
-        let promise = self.own_promise(ballot);
+        self.promise_term(term);
+        let promise = self.own_promise(term);
         self.send_persisted(from, Message::Promise(promise));
     }
 
@@ -54,7 +54,7 @@ impl Group {
         )
     }
 
-    pub(crate) fn own_promise(&self, ballot: Ballot) -> Promise {
+    pub(crate) fn own_promise(&self, term: Term) -> Promise {
         let committed = self.log.committed();
         let mut configurations = Vec::new();
         if !committed.configuration.members.is_empty() {
@@ -65,7 +65,7 @@ impl Group {
         configurations
             .extend(later.map(|(position, configuration)| (position, configuration.clone())));
         Promise {
-            ballot,
+            term,
             summary: self.log.summary(),
             configurations,
             amnesiac: self.vote.is_amnesiac(),
@@ -76,15 +76,15 @@ impl Group {
     }
 
     /// Promises this term: accepts no lower one from now on.
-    pub(crate) fn promise_ballot(&mut self, ballot: Ballot) {
-        self.vote.promise(ballot);
+    pub(crate) fn promise_term(&mut self, term: Term) {
+        self.vote.promise(term);
         self.matching.promised();
-        self.relieved(ballot);
+        self.relieved(term);
         self.role.follow();
         self.election_timer.promised(self.context.now());
         self.reads.restart();
         self.out.push(Action::Persist(HardState {
-            promised: ballot,
+            promised: term,
             configuration: self.log.committed().configuration.clone(),
         }));
     }
@@ -96,7 +96,7 @@ impl Group {
         }
     }
 
-    pub(crate) fn persisted(&mut self, promised: Ballot) {
+    pub(crate) fn persisted(&mut self, promised: Term) {
         for (to, message) in self.vote.persist(promised) {
             self.send(to, message);
         }
@@ -136,9 +136,9 @@ impl Group {
             .iter()
             .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
         let index = before.filter(|m| m.replica != holder).count();
-        let last = match self.context.config().wish {
-            Wish::Never => members.len(),
-            Wish::Auto | Wish::Prefer => 0,
+        let last = match self.context.config().preference {
+            Preference::Never => members.len(),
+            Preference::Auto | Preference::Prefer => 0,
         };
         (index + last) as TimeMs
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::configuration::Configuration;
-use crate::ids::{Ballot, Position, SubmissionId};
+use crate::ids::{Position, SubmissionId, Term};
 
 /// One entry of the replicated log. (position, term) names its content: two logs that agree on the pair agree on
 /// everything up to it.
@@ -12,7 +12,7 @@ pub struct Entry {
     /// Its position in the log.
     pub position: Position,
     /// The term whose leader put it there.
-    pub ballot: Ballot,
+    pub term: Term,
     /// Its content.
     pub body: Body,
 }
@@ -21,7 +21,7 @@ pub struct Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Body {
     /// Term start, the first entry of a term: older entries are committed only through it (rule 1).
-    BallotStart,
+    TermStart,
     /// The members and their weights from here on.
     Configuration(Configuration),
     /// A member's submission, whose payload is opaque here.
@@ -45,7 +45,7 @@ impl Entry {
     pub fn submission(&self) -> Option<SubmissionId> {
         match &self.body {
             Body::Submission { id, .. } | Body::Void { id } => Some(*id),
-            Body::BallotStart | Body::Configuration(_) => None,
+            Body::TermStart | Body::Configuration(_) => None,
         }
     }
 
@@ -54,7 +54,7 @@ impl Entry {
         64 + match &self.body {
             Body::Submission { payload, .. } => payload.len(),
             Body::Configuration(c) => c.members.len() * 256,
-            Body::BallotStart | Body::Void { .. } => 0,
+            Body::TermStart | Body::Void { .. } => 0,
         }
     }
 

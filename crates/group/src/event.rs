@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::Entry;
-use crate::ids::{Ballot, Incarnation, ParcelId, Position, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{BulkId, Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::lasting::Lasting;
 use crate::message::Message;
 
@@ -13,7 +13,7 @@ use crate::message::Message;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Recovered {
     /// The promised term, which is flushed in every durability mode (rule 4).
-    pub promised: Ballot,
+    pub promised: Term,
     /// True for an amnesiac replica: entries that it once acknowledged may be missing (rule 4).
     pub amnesiac: bool,
     /// True for lost views: configurations that it acknowledged may be missing, too. Without a log they may be.
@@ -42,7 +42,7 @@ pub struct RecoveredLog {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HardState {
     /// The promised term: no lower term is ever accepted again.
-    pub promised: Ballot,
+    pub promised: Term,
     /// Last committed configuration, for recovery.
     pub configuration: Configuration,
 }
@@ -99,14 +99,14 @@ pub enum Event {
     /// The progress of [`Action::Stage`]: the core requests the next parts only as fast as the log writes.
     StagedUpTo {
         /// The bulk payload.
-        parcel: ParcelId,
+        bulk: BulkId,
         /// Number of its bytes that are written; u32::MAX: the log will not stage it.
         until: u32,
     },
     /// A [`HardState`] is on disk.
     Persisted {
         /// The promised term in it.
-        promised: Ballot,
+        promised: Term,
     },
     /// Time has passed.
     Tick,
@@ -169,7 +169,7 @@ pub enum Action {
     /// [`Event::StagedUpTo`].
     Stage {
         /// The bulk payload.
-        parcel: ParcelId,
+        bulk: BulkId,
         /// Offset of these bytes in the payload.
         offset: u32,
         /// These bytes.
@@ -178,12 +178,12 @@ pub enum Action {
     /// A bulk payload is no longer wanted: drop its staged bytes.
     Unstage {
         /// The bulk payload.
-        parcel: ParcelId,
+        bulk: BulkId,
     },
     /// A bulk payload is submitted: the staged bytes are the payload of this submission, except its first bytes.
     Staged {
         /// The bulk payload.
-        parcel: ParcelId,
+        bulk: BulkId,
         /// The submission.
         id: SubmissionId,
         /// Number of bytes at its begin that may differ from the staged ones.
@@ -247,10 +247,10 @@ pub enum Action {
         fate: Fate,
     },
     /// A majority and the leader hold this own bulk payload, or the majority is lost: it may be submitted
-    /// ([`crate::Group::submit_parcel`]).
+    /// ([`crate::Group::submit_bulk`]).
     Spread {
         /// Its number.
-        parcel: u64,
+        bulk: u64,
     },
     /// The read point: every commit acknowledged before the reader asked lies at or below this position.
     ReadPoint {

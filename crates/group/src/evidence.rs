@@ -8,9 +8,9 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Recovered};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, Uuid};
 use crate::lasting::Lasting;
-use crate::message::{DatabaseProof, Promise, Standing, Summary};
+use crate::message::{ComponentState, DatabaseProof, Promise, Summary};
 use crate::promises::Promises;
 
 /// The best evidence, with which the cluster goes on.
@@ -109,11 +109,11 @@ impl Promises {
         // Choose the best log among those that hold everything known to be committed.
         let logs = self.usable();
         let commit = logs.commit();
-        let ballot = logs.all().find_map(|(_, _, p)| {
+        let term = logs.all().find_map(|(_, _, p)| {
             let knows = p.summary.commit == commit;
-            knows.then(|| p.summary.ballot_at(commit)).flatten()
+            knows.then(|| p.summary.term_at(commit)).flatten()
         })?;
-        let holds = logs.all().filter(|(_, _, p)| p.summary.has(commit, ballot));
+        let holds = logs.all().filter(|(_, _, p)| p.summary.has(commit, term));
         let required = logs.required_configurations();
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
@@ -143,7 +143,9 @@ impl Group {
             .component
             .majority()
             .has_waited(self.context.now(), self.context.config().suspect_timeout_ms);
-        waited && !statuses.any(|s| s.standing == Standing::Primary && s.history == history)
+        waited
+            && !statuses
+                .any(|s| s.component_state == ComponentState::Primary && s.history == history)
     }
 
     /// True if `pc.wait_evidence` has passed.
@@ -197,7 +199,7 @@ impl Group {
         };
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
-            let number = candidacy.ballot.number + 1;
+            let number = candidacy.term.number + 1;
             return self.leave_leadership_to(owner, number, None);
         }
         let text = self.tell_evidence(promises, best);
@@ -312,9 +314,9 @@ impl Group {
 
 impl Summary {
     /// Term of the entry at this position, if the summary has it.
-    fn ballot_at(&self, position: Position) -> Option<Ballot> {
+    fn term_at(&self, position: Position) -> Option<Term> {
         let mut runs = self.runs.iter();
         let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
-        run.map(|(ballot, ..)| *ballot)
+        run.map(|(term, ..)| *term)
     }
 }

@@ -5,9 +5,9 @@ use crc32c::crc32c_append;
 use trireme_mutants::{Mutant, planted};
 
 use crate::bulk::BulkOutput;
-use crate::ids::{Incarnation, ParcelId, TimeMs};
+use crate::ids::{BulkId, Incarnation, TimeMs};
 use crate::known::Known;
-use crate::message::{Message, Parcel, Source};
+use crate::message::{BulkPayload, Message, Source};
 
 /// Parts requested ahead of the received bytes, or of the staged ones if the payload is staged. They are few, because
 /// other messages wait behind them. Each ms of round trip adds one, because a fetch from a far origin would be slow
@@ -15,14 +15,14 @@ use crate::message::{Message, Parcel, Source};
 const PARTS_AHEAD: u32 = 4;
 const PARTS_AHEAD_MAX: u32 = 64;
 /// A part that has not come within this time is requested again.
-pub(crate) const PATIENCE_MS: TimeMs = 1_000;
+pub(crate) const TIMEOUT_MS: TimeMs = 1_000;
 
 /// A bulk payload that this member fetches.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fetch {
     pub source: Source,
     pub from: Incarnation,
-    pub parcel: Parcel,
+    pub bulk: BulkPayload,
     pub bytes: BytesMut,
     /// CRC-32C of the received bytes after the head.
     pub digest: u32,
@@ -38,12 +38,12 @@ pub(crate) struct Fetch {
 
 impl Fetch {
     pub fn received(&self) -> u32 {
-        self.bytes.len() as u32 // at most `parcel.len`
+        self.bytes.len() as u32 // at most `bulk.len`
     }
 
     /// True if all bytes are here, and staged if they must be.
     pub fn is_complete(&self) -> bool {
-        self.kept == self.parcel.len
+        self.kept == self.bulk.len
     }
 
     /// True if all requested bytes are here, and only this node's disk delays the next request.
@@ -53,7 +53,7 @@ impl Fetch {
 
     /// True if all bytes are here.
     pub fn is_received(&self) -> bool {
-        self.received() == self.parcel.len
+        self.received() == self.bulk.len
     }
 
     /// The log has staged this many bytes; u32::MAX: it will not stage the payload.
@@ -69,7 +69,7 @@ impl Fetch {
         if offset != self.received() || bytes.len() > asked {
             return false;
         }
-        let head = (self.parcel.head.saturating_sub(offset) as usize).min(bytes.len());
+        let head = (self.bulk.head.saturating_sub(offset) as usize).min(bytes.len());
         self.digest = crc32c_append(self.digest, &bytes[head..]);
         self.bytes.extend_from_slice(bytes);
         if !self.stages {
@@ -80,12 +80,12 @@ impl Fetch {
 
     /// True if the digest of the received payload is not the offered one.
     fn is_damaged(&self) -> bool {
-        self.is_received() && self.digest != self.parcel.digest
+        self.is_received() && self.digest != self.bulk.digest
     }
 
     /// True if the rest is overdue.
     pub fn is_stuck(&self, now: TimeMs) -> bool {
-        self.asked > self.received() && now >= self.progress_at + PATIENCE_MS
+        self.asked > self.received() && now >= self.progress_at + TIMEOUT_MS
     }
 
     fn begin_anew(&mut self) {
@@ -100,16 +100,16 @@ fn parts_ahead(round_trip_us: u32) -> u32 {
 
 impl Fetch {
     /// Begins a fetch, with no part requested yet.
-    pub fn new(known: Known, source: Source, from: Incarnation, parcel: Parcel) -> Fetch {
+    pub fn new(known: Known, source: Source, from: Incarnation, bulk: BulkPayload) -> Fetch {
         Fetch {
             source,
             from,
-            parcel,
+            bulk,
             bytes: BytesMut::new(),
             digest: 0,
             asked: 0,
             kept: 0,
-            stages: parcel.len >= known.context.config().staged_bytes,
+            stages: bulk.len >= known.context.config().staged_bytes,
             progress_at: known.now(),
             submitted: None,
         }
@@ -121,8 +121,8 @@ impl Fetch {
         let trip_us = peer.and_then(|peer| peer.round_trips.mean_us(known.now()));
         let ahead = parts_ahead(trip_us.unwrap_or_default());
         let until = self.kept.saturating_add(ahead * part);
-        while self.asked < until.min(self.parcel.len) {
-            let len = part.min(self.parcel.len - self.asked);
+        while self.asked < until.min(self.bulk.len) {
+            let len = part.min(self.bulk.len - self.asked);
             let (source, offset) = (self.source, self.asked);
             let message = Message::Fetch {
                 source,
@@ -140,12 +140,12 @@ impl Fetch {
         self.ask_parts(known, out);
     }
 
-    /// Takes a part, and stages it under `parcel` if the payload is staged. Returns false if it is not the next part. A
+    /// Takes a part, and stages it under `bulk` if the payload is staged. Returns false if it is not the next part. A
     /// payload with a wrong digest is fetched anew.
     pub fn take_part(
         &mut self,
         known: Known,
-        parcel: ParcelId,
+        bulk: BulkId,
         (offset, bytes): (u32, Bytes),
         out: &mut Vec<BulkOutput>,
     ) -> bool {
@@ -159,7 +159,7 @@ impl Fetch {
         self.ask_parts(known, out);
         if self.stages {
             out.push(BulkOutput::Stage {
-                parcel,
+                bulk,
                 offset,
                 bytes,
             });

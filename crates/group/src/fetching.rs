@@ -13,11 +13,11 @@ use bytes::Bytes;
 
 use crate::bulk::BulkOutput;
 use crate::fetch::Fetch;
-use crate::ids::{Incarnation, ParcelId, Position, SubmissionId};
+use crate::ids::{BulkId, Incarnation, Position, SubmissionId};
 use crate::known::Known;
-use crate::message::{Message, Parcel, Source};
+use crate::message::{BulkPayload, Message, Source};
 
-pub(crate) use logged::{PARCEL_NUMBER_MAX, Wanted, awaits_large};
+pub(crate) use logged::{BULK_NUMBER_MAX, Wanted, awaits_large};
 
 /// The longest payload of a submission, in bytes. A longer one must not be submitted, and a message about one is
 /// invalid. With its frame, such a payload fits into one record of the log (the engine asserts this).
@@ -27,13 +27,13 @@ pub(crate) const HEAD_MAX: u32 = 4096;
 /// The longest part that a member requests or sends, in bytes.
 pub(crate) const PART_MAX: u32 = 1 << 20;
 /// Bulk payloads of one origin at a time: those that it may submit, and the next.
-const PARCELS_MAX: usize = 64;
+const BULK_PAYLOADS_MAX: usize = 64;
 
 /// Bulk payloads on their way to this member.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Fetching {
     /// Payloads from their origins; complete ones wait for their submission.
-    parcels: BTreeMap<ParcelId, Fetch>,
+    bulk_payloads: BTreeMap<BulkId, Fetch>,
     /// Payloads from the leader's log, for the first order records that lack theirs.
     logged: BTreeMap<Position, Fetch>,
 }
@@ -42,17 +42,17 @@ impl Fetching {
     /// Length of all payloads from origins, the missing bytes included.
     pub fn len_of_all(&self) -> u64 {
         let lengths = self
-            .parcels
+            .bulk_payloads
             .values()
-            .map(|fetch| u64::from(fetch.parcel.len));
+            .map(|fetch| u64::from(fetch.bulk.len));
         lengths.sum()
     }
 
     /// The payloads of this origin that come in, or wait for their submission.
     pub fn of_origin(&self, origin: Incarnation) -> impl Iterator<Item = &Fetch> {
-        let numbered = |number| ParcelId { origin, number };
-        let parcels = self.parcels.range(numbered(0)..=numbered(u64::MAX));
-        parcels.map(|(_, fetch)| fetch)
+        let numbered = |number| BulkId { origin, number };
+        let bulk_payloads = self.bulk_payloads.range(numbered(0)..=numbered(u64::MAX));
+        bulk_payloads.map(|(_, fetch)| fetch)
     }
 
     /// The payload that its origin has submitted under this number, and that still comes in.
@@ -64,9 +64,9 @@ impl Fetching {
         })
     }
 
-    fn forget(&mut self, which: impl Fn(ParcelId, &Fetch) -> bool) -> Vec<BulkOutput> {
+    fn forget(&mut self, which: impl Fn(BulkId, &Fetch) -> bool) -> Vec<BulkOutput> {
         let mut out = Vec::new();
-        self.parcels.retain(|id, fetch| {
+        self.bulk_payloads.retain(|id, fetch| {
             let gone = which(*id, fetch);
             if gone {
                 out.push(BulkOutput::Unstage(*id));
@@ -83,12 +83,12 @@ impl Fetching {
 
     /// Everything of the origin up to this number is in the log: drops those payloads.
     pub fn ordered(&mut self, id: SubmissionId) -> Vec<BulkOutput> {
-        if self.parcels.is_empty() {
+        if self.bulk_payloads.is_empty() {
             return Vec::new();
         }
-        self.forget(|parcel, fetch| {
+        self.forget(|bulk, fetch| {
             let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
-            parcel.origin == id.incarnation && submitted.is_some_and(|number| number <= id.number)
+            bulk.origin == id.incarnation && submitted.is_some_and(|number| number <= id.number)
         })
     }
 
@@ -99,7 +99,7 @@ impl Fetching {
         known: Known,
         from: Incarnation,
         oldest: u64,
-        (parcel, of_origin): (Option<Parcel>, usize),
+        (bulk, of_origin): (Option<BulkPayload>, usize),
     ) -> Vec<BulkOutput> {
         if known.log.latest().member(from).is_none() {
             return Vec::new();
@@ -107,13 +107,13 @@ impl Fetching {
         let mut out = self.forget(|id, fetch| {
             id.origin == from && id.number < oldest && fetch.submitted.is_none()
         });
-        let Some(parcel) = parcel else { return out };
-        let fetch = self.parcels.get(&parcel.id(from));
+        let Some(bulk) = bulk else { return out };
+        let fetch = self.bulk_payloads.get(&bulk.id(from));
         if fetch.is_some_and(Fetch::is_complete) {
-            let parcel = parcel.number;
-            out.push(BulkOutput::Send(vec![from], Message::Held { parcel }));
-        } else if fetch.is_none() && self.has_room(known, from, &parcel, of_origin) {
-            self.begin(known, from, parcel, None, &mut out);
+            let bulk = bulk.number;
+            out.push(BulkOutput::Send(vec![from], Message::Held { bulk }));
+        } else if fetch.is_none() && self.has_room(known, from, &bulk, of_origin) {
+            self.begin(known, from, bulk, None, &mut out);
         }
         out
     }
@@ -121,32 +121,36 @@ impl Fetching {
     /// True if memory has room for this payload. The payload of the least incarnation always has room, because
     /// otherwise all origins could wait for each other. An origin without room offers again. Its submissions that are
     /// not ordered count, too: otherwise it could submit one payload after the other and omit the first.
-    fn has_room(&self, known: Known, from: Incarnation, parcel: &Parcel, of_origin: usize) -> bool {
+    fn has_room(
+        &self,
+        known: Known,
+        from: Incarnation,
+        bulk: &BulkPayload,
+        of_origin: usize,
+    ) -> bool {
         let config = known.context.config();
-        if of_origin + parcel.len as usize > config.thresholds.pending_bytes {
+        if of_origin + bulk.len as usize > config.thresholds.pending_bytes {
             return of_origin == 0;
         }
-        let all = self.len_of_all() + u64::from(parcel.len);
-        let first = self.parcels.keys().all(|id| id.origin > from);
-        self.of_origin(from).count() < PARCELS_MAX && (first || all <= config.parcels_bytes)
+        let all = self.len_of_all() + u64::from(bulk.len);
+        let first = self.bulk_payloads.keys().all(|id| id.origin > from);
+        self.of_origin(from).count() < BULK_PAYLOADS_MAX && (first || all <= config.bulk_bytes)
     }
 
     fn begin(
         &mut self,
         known: Known,
         from: Incarnation,
-        parcel: Parcel,
+        bulk: BulkPayload,
         submitted: Option<(u64, Bytes)>,
         out: &mut Vec<BulkOutput>,
     ) {
-        let source = Source::Offered {
-            parcel: parcel.number,
-        };
-        let mut fetch = Fetch::new(known, source, from, parcel);
+        let source = Source::Offered { bulk: bulk.number };
+        let mut fetch = Fetch::new(known, source, from, bulk);
         fetch.submitted = submitted;
         fetch.ask_parts(known, out);
-        let id = parcel.id(from);
-        if self.parcels.insert(id, fetch).is_some() {
+        let id = bulk.id(from);
+        if self.bulk_payloads.insert(id, fetch).is_some() {
             // The origin has given the number to another payload: the staged bytes belong to the old one.
             out.push(BulkOutput::Unstage(id));
         }
@@ -157,14 +161,14 @@ impl Fetching {
         &mut self,
         known: Known,
         from: Incarnation,
-        parcel: u64,
+        bulk: u64,
         (offset, bytes): (u32, Bytes),
     ) -> Vec<BulkOutput> {
-        let id = ParcelId {
+        let id = BulkId {
             origin: from,
-            number: parcel,
+            number: bulk,
         };
-        let mut fetch = match self.parcels.entry(id) {
+        let mut fetch = match self.bulk_payloads.entry(id) {
             Entry::Occupied(found) if !found.get().is_received() => found.remove(),
             _ => return Vec::new(), // all is here, or nothing of it is wanted
         };
@@ -176,14 +180,14 @@ impl Fetching {
         if fetch.take_part(known, id, (offset, bytes), &mut out) {
             self.put_offered(id, fetch, &mut out);
         } else {
-            self.parcels.insert(id, fetch);
+            self.bulk_payloads.insert(id, fetch);
         }
         out
     }
 
     /// The log has staged a payload up to this byte.
-    pub fn offered_staged(&mut self, known: Known, id: ParcelId, until: u32) -> Vec<BulkOutput> {
-        let mut fetch = match self.parcels.entry(id) {
+    pub fn offered_staged(&mut self, known: Known, id: BulkId, until: u32) -> Vec<BulkOutput> {
+        let mut fetch = match self.bulk_payloads.entry(id) {
             Entry::Occupied(found) if !found.get().is_complete() => found.remove(),
             _ => return Vec::new(),
         };
@@ -194,13 +198,13 @@ impl Fetching {
     }
 
     /// One more part of a payload is here, or staged.
-    fn put_offered(&mut self, id: ParcelId, fetch: Fetch, out: &mut Vec<BulkOutput>) {
+    fn put_offered(&mut self, id: BulkId, fetch: Fetch, out: &mut Vec<BulkOutput>) {
         if fetch.is_complete() {
             out.push(BulkOutput::Fetched);
-            let parcel = id.number;
-            out.push(BulkOutput::Send(vec![id.origin], Message::Held { parcel }));
+            let bulk = id.number;
+            out.push(BulkOutput::Send(vec![id.origin], Message::Held { bulk }));
         }
-        self.parcels.insert(id, fetch);
+        self.bulk_payloads.insert(id, fetch);
         self.finish_submitted(id, out);
     }
 
@@ -209,23 +213,23 @@ impl Fetching {
         &mut self,
         known: Known,
         submission: SubmissionId,
-        (parcel, head): (Parcel, Bytes),
+        (bulk, head): (BulkPayload, Bytes),
         (is_next, of_origin): (bool, usize),
     ) -> Vec<BulkOutput> {
         let (from, number) = (submission.incarnation, submission.number);
-        let id = parcel.id(from);
+        let id = bulk.id(from);
         // A submission has one bulk payload. Otherwise a peer could name one after the other for the number that always
         // has room.
         let mut out = self.forget(|other, fetch| {
             let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
             other.origin == from && other != id && submitted == Some(number)
         });
-        let may_begin = is_next || self.has_room(known, from, &parcel, of_origin);
-        match self.parcels.get_mut(&id) {
-            Some(fetch) if fetch.parcel == parcel => {
+        let may_begin = is_next || self.has_room(known, from, &bulk, of_origin);
+        match self.bulk_payloads.get_mut(&id) {
+            Some(fetch) if fetch.bulk == bulk => {
                 fetch.submitted.get_or_insert((number, head));
             }
-            _ if may_begin => self.begin(known, from, parcel, Some((number, head)), &mut out),
+            _ if may_begin => self.begin(known, from, bulk, Some((number, head)), &mut out),
             _ => return out,
         }
         self.finish_submitted(id, &mut out);
@@ -233,24 +237,24 @@ impl Fetching {
     }
 
     /// Turns a bulk payload that is both complete and submitted into a submission like any other.
-    fn finish_submitted(&mut self, id: ParcelId, out: &mut Vec<BulkOutput>) {
+    fn finish_submitted(&mut self, id: BulkId, out: &mut Vec<BulkOutput>) {
         let ready = |fetch: &Fetch| fetch.is_complete() && fetch.submitted.is_some();
-        if !self.parcels.get(&id).is_some_and(ready) {
+        if !self.bulk_payloads.get(&id).is_some_and(ready) {
             return;
         }
-        let Some(fetch) = self.parcels.remove(&id) else {
+        let Some(fetch) = self.bulk_payloads.remove(&id) else {
             return;
         };
         if let Some((number, head)) = fetch.submitted {
-            let (payload, digest) = fetch.parcel.filled_in(fetch.bytes.freeze(), &head);
+            let (payload, digest) = fetch.bulk.filled_in(fetch.bytes.freeze(), &head);
             let incarnation = id.origin;
             out.push(BulkOutput::Ready {
-                parcel: id,
+                bulk: id,
                 id: SubmissionId {
                     incarnation,
                     number,
                 },
-                head: fetch.parcel.head,
+                head: fetch.bulk.head,
                 digest,
                 payload,
             });
@@ -260,7 +264,7 @@ impl Fetching {
     /// With every heartbeat: requests overdue parts again.
     pub fn ask_again(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
         let (now, mut out) = (known.now(), Vec::new());
-        for fetch in self.parcels.values_mut().filter(|f| f.is_stuck(now)) {
+        for fetch in self.bulk_payloads.values_mut().filter(|f| f.is_stuck(now)) {
             fetch.ask_again(known, &mut out);
         }
         for fetch in self.logged.values_mut().filter(|f| f.is_stuck(now)) {
@@ -277,11 +281,11 @@ mod tests {
     use crate::fixture::{Fixture, member};
 
     #[test]
-    fn a_parcel_that_is_complete_and_submitted_is_a_payload() {
+    fn a_bulk_that_is_complete_and_submitted_is_a_payload() {
         let fixture = Fixture::of(2);
         let known = fixture.known();
         let origin = member(2).incarnation;
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number: 1,
             len: 4,
             head: 2,
@@ -289,18 +293,18 @@ mod tests {
         };
         let mut fetching = Fetching::default();
         let stranger = member(3).incarnation;
-        assert_eq!(fetching.offered(known, stranger, 1, (Some(parcel), 0)), []);
-        let source = Source::Offered { parcel: 1 };
+        assert_eq!(fetching.offered(known, stranger, 1, (Some(bulk), 0)), []);
+        let source = Source::Offered { bulk: 1 };
         let (offset, len) = (0, 4);
         let fetch = Message::Fetch {
             source,
             offset,
             len,
         };
-        let asked = fetching.offered(known, origin, 1, (Some(parcel), 0));
+        let asked = fetching.offered(known, origin, 1, (Some(bulk), 0));
         assert_eq!(asked, [BulkOutput::Send(vec![origin], fetch)]);
         let bytes = Bytes::from_static(b"..cd");
-        let held = BulkOutput::Send(vec![origin], Message::Held { parcel: 1 });
+        let held = BulkOutput::Send(vec![origin], Message::Held { bulk: 1 });
         let outputs = fetching.offered_part(known, origin, 1, (0, bytes));
         assert_eq!(outputs, [BulkOutput::Fetched, held]);
         let id = SubmissionId {
@@ -308,10 +312,10 @@ mod tests {
             number: 1,
         };
         let head = Bytes::from_static(b"ab");
-        let outputs = fetching.submitted(known, id, (parcel, head), (true, 0));
+        let outputs = fetching.submitted(known, id, (bulk, head), (true, 0));
         let payload = Bytes::from_static(b"abcd");
         let ready = BulkOutput::Ready {
-            parcel: parcel.id(origin),
+            bulk: bulk.id(origin),
             id,
             head: 2,
             digest: crc32c::crc32c(b"abcd"),
@@ -329,15 +333,15 @@ mod tests {
             incarnation: member(2).incarnation,
             number: 7,
         };
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number: 1,
             len: 4,
-            ..Parcel::default()
+            ..BulkPayload::default()
         };
-        fetching.submitted(known, id, (parcel, Bytes::new()), (true, 0));
+        fetching.submitted(known, id, (bulk, Bytes::new()), (true, 0));
         let before = SubmissionId { number: 6, ..id };
         assert_eq!(fetching.ordered(before), []);
-        let unstaged = BulkOutput::Unstage(parcel.id(id.incarnation));
+        let unstaged = BulkOutput::Unstage(bulk.id(id.incarnation));
         assert_eq!(fetching.ordered(id), [unstaged]);
     }
 }

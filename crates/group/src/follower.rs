@@ -9,7 +9,7 @@ use crate::checkpoint::Checkpoint;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Delivery};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
+use crate::ids::{Incarnation, Position, SubmissionId, Term};
 use crate::matching::Placed;
 use crate::message::{Append, Message, WireBody, WireEntry};
 
@@ -32,21 +32,21 @@ impl Group {
         self.known().voice(self.vote.promised().replica)
     }
 
-    /// Follows the leader of `ballot` if no higher term is promised. Returns false if this member must not obey.
-    pub(crate) fn accept_ballot(&mut self, from: Incarnation, ballot: Ballot) -> bool {
+    /// Follows the leader of `term` if no higher term is promised. Returns false if this member must not obey.
+    pub(crate) fn accept_term(&mut self, from: Incarnation, term: Term) -> bool {
         let Some(peer) = self.peers.get(from) else {
             return false; // `message` has looked it up
         };
-        if peer.replica != ballot.replica || ballot.replica == self.my_replica() {
+        if peer.replica != term.replica || term.replica == self.my_replica() {
             return false;
         }
-        if ballot < self.vote.promised() && !planted(Mutant::LowerBallotFollowed) {
+        if term < self.vote.promised() && !planted(Mutant::LowerTermFollowed) {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return false;
         }
-        if ballot > self.vote.promised() {
-            self.promise_ballot(ballot);
+        if term > self.vote.promised() {
+            self.promise_term(term);
         } else {
             (self.election_timer).silence_broken(self.context.now(), self.context.config());
         }
@@ -64,18 +64,18 @@ impl Group {
         }
         self.out.count(|c| c.summaries_sent += 1);
         let message = Message::Summary {
-            ballot: self.vote.promised(),
+            term: self.vote.promised(),
             summary: self.log.summary(),
         };
         self.send(leader, message);
     }
 
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
-        let follows = self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
+        let follows = self.log.tail().term_at(append.prev_position) == Some(append.prev_term);
         if self.branches().lacks_own_override(from) && !follows {
             return;
         }
-        if !self.accept_ballot(from, append.ballot) {
+        if !self.accept_term(from, append.term) {
             return;
         }
         if let Some(position) = self.matching.contradicted_at(&self.log, &append) {
@@ -86,8 +86,8 @@ impl Group {
         let expected = self.matching.expected(self.log.tail().end());
         let prev_known = append.prev_position <= self.log.committed().position
             || (self.matching.incoming().iter())
-                .any(|e| e.position == append.prev_position && e.ballot == append.prev_ballot)
-            || self.log.tail().ballot_at(append.prev_position) == Some(append.prev_ballot);
+                .any(|e| e.position == append.prev_position && e.term == append.prev_term)
+            || self.log.tail().term_at(append.prev_position) == Some(append.prev_term);
         if append.prev_position > expected || !prev_known {
             self.ask_catch_up(from);
             return;
@@ -95,7 +95,7 @@ impl Group {
         self.logs_meet();
         let last = self.take_orders(append.prev_position, append.entries);
         self.matching.agree(last);
-        self.record_ack(from, append.ballot, append.ack);
+        self.record_ack(from, append.term, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
     }
@@ -157,8 +157,8 @@ impl Group {
         if entry.position <= self.log.committed().position {
             return true;
         }
-        if let Some(known) = self.log.tail().ballot_at(entry.position) {
-            if known == entry.ballot {
+        if let Some(known) = self.log.tail().term_at(entry.position) {
+            if known == entry.term {
                 return true;
             }
             self.truncate(entry.position - 1);
@@ -198,7 +198,7 @@ impl Group {
             };
             let entry = Entry {
                 position: front.position,
-                ballot: front.ballot,
+                term: front.term,
                 body,
             };
             self.matching.take_first();
@@ -245,7 +245,7 @@ impl Group {
     pub(crate) fn install(
         &mut self,
         from: Incarnation,
-        ballot: Ballot,
+        term: Term,
         checkpoint: Checkpoint,
         intact_at: Position,
     ) {
@@ -256,7 +256,7 @@ impl Group {
         let history = self.log.committed().history;
         if !history.is_nil() && checkpoint.history != history
             || !is_continued
-            || !self.accept_ballot(from, ballot)
+            || !self.accept_term(from, term)
             || (checkpoint.position <= self.log.committed().position && !forked)
                 && !planted(Mutant::InstallGoesBack)
         {
@@ -264,7 +264,7 @@ impl Group {
         }
         // An entry acknowledged in this term is kept as long as the term lasts (rule 1).
         if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
-            if self.log.tail().ballot_at(checkpoint.position) == Some(checkpoint.ballot) {
+            if self.log.tail().term_at(checkpoint.position) == Some(checkpoint.term) {
                 return self.keep_log(checkpoint.position, intact_at);
             }
             if checkpoint.position <= self.agreed_end() && !forked {
@@ -348,7 +348,7 @@ impl Group {
         let mut to = vec![leader];
         to.extend(self.acks_matter_to(leader));
         let message = Message::Ack {
-            ballot: self.vote.promised(),
+            term: self.vote.promised(),
             position,
             commit: self.log.committed().position,
         };

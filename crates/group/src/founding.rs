@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::ids::{Ballot, Incarnation, ReplicaId, TimeMs};
+use crate::ids::{Incarnation, ReplicaId, Term, TimeMs};
 use crate::known::Known;
-use crate::message::Standing;
+use crate::message::ComponentState;
 use crate::peer::Peer;
 use crate::reminder::Reminder;
 
@@ -19,7 +19,7 @@ use crate::reminder::Reminder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Expects {
     pub nodes: u32,
-    pub promised: Ballot,
+    pub promised: Term,
 }
 
 /// The knowledge of a blank node (one without a history) about the nodes that found the cluster with it.
@@ -35,7 +35,7 @@ pub(crate) struct Founding {
 /// This node's promised term, whether it is on disk, and whether this process is in no view and may still join one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Support {
-    pub promised: Ballot,
+    pub promised: Term,
     pub is_persisted: bool,
     pub is_outside: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) enum FoundingOutput {
     /// Log the reason for which this node waits.
     Note(String),
     /// Promise this term.
-    Promise(Ballot),
+    Promise(Term),
     /// Found the history, with the support of this many nodes.
     Found { nodes: usize },
 }
@@ -152,9 +152,9 @@ impl Founding {
         let all_others = self.missing.is_empty() && !self.members.is_empty();
         let stood = support.promised.replica == known.my_replica();
         let number = support.promised.number + 1;
-        (all_others && !self.is_listed(known) && stood).then_some(FoundingOutput::Promise(Ballot {
+        (all_others && !self.is_listed(known) && stood).then_some(FoundingOutput::Promise(Term {
             number,
-            ..Ballot::default()
+            ..Term::default()
         }))
     }
 
@@ -210,13 +210,13 @@ pub(crate) fn is_blank(known: Known, support: Support) -> bool {
 fn hears_history(known: Known) -> bool {
     let blank = |peer: &Peer| {
         let status = peer.status.as_ref();
-        status.is_some_and(|s| s.history.is_nil() && s.standing == Standing::Outside)
+        status.is_some_and(|s| s.history.is_nil() && s.component_state == ComponentState::Outside)
     };
     known.peers.connected().any(|(_, peer)| !blank(peer))
 }
 
 /// The term that this blank replica says it has promised.
-fn promised_by(known: Known, replica: ReplicaId) -> Option<Ballot> {
+fn promised_by(known: Known, replica: ReplicaId) -> Option<Term> {
     let (_, peer) = known.speaker(replica)?;
     peer.expects.map(|said| said.promised)
 }
@@ -242,7 +242,7 @@ fn stand(known: Known, support: Support, all: &BTreeSet<ReplicaId>) -> Option<Fo
         let number = promised.number.max(highest.number) + 1;
         let replica = me;
         // `pursue` is called again when the promise is on disk.
-        let own = FoundingOutput::Promise(Ballot { number, replica });
+        let own = FoundingOutput::Promise(Term { number, replica });
         return may_support(known, support, me).then_some(own);
     }
     let supports = |replica: &&ReplicaId| promised_by(known, **replica) == Some(promised);
@@ -281,13 +281,13 @@ mod tests {
         Incarnation(Uuid([n; 16]))
     }
 
-    fn ballot(number: u64, of: u8) -> Ballot {
+    fn term(number: u64, of: u8) -> Term {
         let replica = replica(of);
-        Ballot { number, replica }
+        Term { number, replica }
     }
 
     /// Returns the decision of node `me` of two. `other`: the other node, with the term that it says it has promised.
-    fn decide(me: u8, other: (u8, Ballot), promised: Ballot) -> Option<FoundingOutput> {
+    fn decide(me: u8, other: (u8, Term), promised: Term) -> Option<FoundingOutput> {
         let member = Member {
             replica: replica(me),
             incarnation: process(me),
@@ -323,18 +323,18 @@ mod tests {
 
     #[test]
     fn the_first_stands_the_other_supports_and_with_all_it_founds() {
-        let none = Ballot::default();
-        let stands = Some(FoundingOutput::Promise(ballot(1, 1)));
+        let none = Term::default();
+        let stands = Some(FoundingOutput::Promise(term(1, 1)));
         assert_eq!(decide(1, (2, none), none), stands);
         assert_eq!(decide(2, (1, none), none), None, "the first has not stood");
-        assert_eq!(decide(2, (1, ballot(1, 1)), none), stands);
-        assert_eq!(decide(1, (2, none), ballot(1, 1)), None, "not all support");
+        assert_eq!(decide(2, (1, term(1, 1)), none), stands);
+        assert_eq!(decide(1, (2, none), term(1, 1)), None, "not all support");
         let founds = Some(FoundingOutput::Found { nodes: 2 });
-        assert_eq!(decide(1, (2, ballot(1, 1)), ballot(1, 1)), founds);
+        assert_eq!(decide(1, (2, term(1, 1)), term(1, 1)), founds);
     }
 
     #[test]
     fn a_support_stays_where_it_was_given() {
-        assert_eq!(decide(2, (1, ballot(5, 1)), ballot(4, 3)), None);
+        assert_eq!(decide(2, (1, term(5, 1)), term(4, 3)), None);
     }
 }

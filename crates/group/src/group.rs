@@ -15,12 +15,12 @@ use crate::election_timer::ElectionTimer;
 use crate::event::{Action, Recovered};
 use crate::forced_views::ForcedViews;
 use crate::founding::Founding;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::known::{Known, known};
 use crate::lasting::Lasting;
 use crate::log::Log;
 use crate::matching::Matching;
-use crate::message::{Message, Standing};
+use crate::message::{ComponentState, Message};
 use crate::outbox::Outbox;
 use crate::peers::Peers;
 use crate::reads::Reads;
@@ -117,7 +117,7 @@ impl Group {
     // ---- queries of the driver and the status ----
 
     /// The component state of this process.
-    pub fn standing(&self) -> Standing {
+    pub fn component_state(&self) -> ComponentState {
         self.component.state()
     }
 
@@ -182,7 +182,7 @@ impl Group {
     }
 
     /// The promised term.
-    pub fn ballot(&self) -> Ballot {
+    pub fn term(&self) -> Term {
         self.vote.promised()
     }
 
@@ -200,8 +200,8 @@ impl Group {
     }
 
     /// Bytes of others' bulk payloads that wait to be submitted, or are on their way, the missing bytes included.
-    pub fn parcels_len(&self) -> u64 {
-        self.dissemination.parcels_len()
+    pub fn bulk_payloads_len(&self) -> u64 {
+        self.dissemination.bulk_payloads_len()
     }
 
     /// The counters since the start.

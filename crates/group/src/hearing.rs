@@ -10,7 +10,7 @@ use crate::configuration::Member;
 use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::known::known;
-use crate::message::{Message, Standing, Status};
+use crate::message::{ComponentState, Message, Status};
 
 impl Group {
     // ---- connections ----
@@ -33,8 +33,8 @@ impl Group {
 
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         self.peers.connect(replica, incarnation, self.context.now());
-        self.forget_promise_of_twin(replica);
-        if !self.known().has_twin(replica, incarnation) {
+        self.forget_promise_of_duplicate(replica);
+        if !self.known().has_duplicate(replica, incarnation) {
             self.acks.replaced(replica, incarnation);
         }
         let status = Message::Status(self.own_status());
@@ -67,7 +67,7 @@ impl Group {
         }
         // A status of another term, followed by the right one, makes the other side request a catch-up.
         let status = Message::Status(Status {
-            ballot: Default::default(),
+            term: Default::default(),
             ..self.own_status()
         });
         self.send(incarnation, status);
@@ -85,11 +85,11 @@ impl Group {
             return; // `message` has looked it up
         };
         let news = self.peers.said(from, &status);
-        self.meet_own_twin(from, &status);
-        if self.known().is_foreign(from) || self.known().has_twin(replica, from) {
+        self.meet_own_duplicate(from, &status);
+        if self.known().is_foreign(from) || self.known().has_duplicate(replica, from) {
             return;
         }
-        self.ack(from, status.ballot, status.ack);
+        self.ack(from, status.term, status.ack);
         if self.context.config().measures {
             let (me, now) = (self.me(), self.context.now());
             self.peers.measure(from, me, &status.outlook, now);
@@ -98,8 +98,8 @@ impl Group {
         let same_history =
             self.log.committed().history.is_nil() || self.log.committed().history == status.history;
         if !status.leader
-            || status.ballot.replica != replica
-            || status.standing == Standing::Outside
+            || status.term.replica != replica
+            || status.component_state == ComponentState::Outside
         {
             return;
         }
@@ -109,7 +109,7 @@ impl Group {
         if !self.heed_overrides(from, &status) {
             // A member of the configuration may be about to commit the forced view that it lacks. It needs this
             // member's acknowledgement for that, in a higher term than its own.
-            if status.ballot < self.vote.promised() && self.log.has_seat(replica) {
+            if status.term < self.vote.promised() && self.log.has_seat(replica) {
                 let promised = self.vote.promised();
                 self.send(from, Message::Refuse { promised });
             }
@@ -135,19 +135,19 @@ impl Group {
 
     /// Takes the heartbeat of a leader whose component this process is in, or may join.
     fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
-        if status.ballot < self.vote.promised() {
+        if status.term < self.vote.promised() {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
         }
-        if !self.accept_ballot(from, status.ballot) {
+        if !self.accept_term(from, status.term) {
             return;
         }
         if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
             // The leader's log holds everything that this replica acknowledged and has forgotten (rule 4).
             self.vote.will_be_intact_at(status.end);
         }
-        if status.standing == Standing::Primary {
+        if status.component_state == ComponentState::Primary {
             // A leader whose log does not continue this one does not count as a majority.
             if !self.matching.is_forked() {
                 self.component.majority_mut().heard(self.context.now());
@@ -186,26 +186,27 @@ impl Group {
     // ---- duplicate replicas ----
 
     /// True for a message in which a duplicate replica acts or votes for a replica that another process speaks for.
-    pub(crate) fn is_a_twins(&self, from: Incarnation, message: &Message) -> bool {
-        let twin = || {
+    pub(crate) fn is_a_duplicates(&self, from: Incarnation, message: &Message) -> bool {
+        let duplicate = || {
             let peer = self.peers.get(from);
-            peer.is_some_and(|peer| self.known().has_twin(peer.replica, from))
+            peer.is_some_and(|peer| self.known().has_duplicate(peer.replica, from))
         };
-        message.speaks_for_replica() && twin() && !planted(Mutant::TwinsVote)
+        message.speaks_for_replica() && duplicate() && !planted(Mutant::DuplicatesVote)
     }
 
     /// True if this process may run on a copied data directory: then it neither votes nor stands.
     pub(crate) fn may_be_a_copy(&self) -> bool {
-        let copy = self.component.is_copy() || self.known().has_twin(self.my_replica(), self.me());
-        copy && !planted(Mutant::TwinsVote)
+        let copy =
+            self.component.is_copy() || self.known().has_duplicate(self.my_replica(), self.me());
+        copy && !planted(Mutant::DuplicatesVote)
     }
 
     /// The configuration lists another, living process of this replica id. This process then has no vote until a view
     /// lists it, even if the other one disconnects.
-    pub(crate) fn meet_own_twin(&mut self, from: Incarnation, status: &Status) {
-        let twin = self.peers.replica_of(from) == Some(self.my_replica());
+    pub(crate) fn meet_own_duplicate(&mut self, from: Incarnation, status: &Status) {
+        let duplicate = self.peers.replica_of(from) == Some(self.my_replica());
         let seated = self.log.latest().member(self.me()).is_some();
-        if !twin || seated || self.component.is_copy() || !status.members.contains(&from) {
+        if !duplicate || seated || self.component.is_copy() || !status.members.contains(&from) {
             return;
         }
         self.component.found_to_be_a_copy();

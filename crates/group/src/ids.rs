@@ -94,14 +94,14 @@ impl fmt::Display for Incarnation {
 
 /// A term. Ordered by number, then replica.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct Ballot {
+pub struct Term {
     /// Rises with each candidacy.
     pub number: u64,
     /// The leader's (or candidate's) replica: only this one may lead in the term.
     pub replica: ReplicaId,
 }
 
-impl fmt::Display for Ballot {
+impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.number, self.replica)
     }
@@ -127,7 +127,7 @@ impl SubmissionId {
 
 /// The id of a bulk payload on its way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ParcelId {
+pub struct BulkId {
     /// The origin of the payload.
     pub origin: Incarnation,
     /// The number of the bulk payload: the origin counts these, too.
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn ballots_order_by_number_first() {
-        let low = Ballot {
+    fn terms_order_by_number_first() {
+        let low = Term {
             number: 1,
             replica: ReplicaId(Uuid([9; 16])),
         };
-        let high = Ballot {
+        let high = Term {
             number: 2,
             replica: ReplicaId(Uuid([1; 16])),
         };

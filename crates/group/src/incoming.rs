@@ -90,7 +90,7 @@ fn size_bytes(record: &WireEntry) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Ballot, Incarnation, Position, SubmissionId};
+    use crate::ids::{Incarnation, Position, SubmissionId, Term};
 
     fn record(position: Position, bytes: usize) -> WireEntry {
         let id = SubmissionId {
@@ -100,7 +100,7 @@ mod tests {
         let payload = vec![0; bytes].into();
         WireEntry {
             position,
-            ballot: Ballot::default(),
+            term: Term::default(),
             body: WireBody::Full(Body::Submission { id, payload }),
         }
     }

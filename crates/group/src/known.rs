@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
 use crate::context::Context;
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, TimeMs, Uuid};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, TimeMs, Uuid};
 use crate::log::Log;
 use crate::message::Status;
 use crate::peer::Peer;
@@ -49,7 +49,7 @@ impl<'a> Known<'a> {
     /// True for a duplicate replica that has no say: another process with this replica id is connected, and the newest
     /// view does not list this one (a copied data directory). If the view lists neither, neither counts, since nobody
     /// can say which is the copy. For another process of this node's own replica id, always true.
-    pub(crate) fn has_twin(self, replica: ReplicaId, incarnation: Incarnation) -> bool {
+    pub(crate) fn has_duplicate(self, replica: ReplicaId, incarnation: Incarnation) -> bool {
         let seat = self.log.latest().replica(replica);
         let seated = seat.is_some_and(|member| member.incarnation == incarnation);
         let own = replica == self.my_replica() && incarnation != self.me();
@@ -64,7 +64,7 @@ impl<'a> Known<'a> {
     pub(crate) fn speaker(self, replica: ReplicaId) -> Option<(Incarnation, &'a Peer)> {
         let mut up = self.peers.connected();
         up.find(|(incarnation, peer)| {
-            peer.replica == replica && !self.has_twin(replica, *incarnation)
+            peer.replica == replica && !self.has_duplicate(replica, *incarnation)
         })
     }
 
@@ -74,10 +74,10 @@ impl<'a> Known<'a> {
     }
 
     /// The connected process that leads in this term, if it has said so.
-    pub(crate) fn leader_of(self, ballot: Ballot) -> Option<Incarnation> {
-        let leader = self.voice(ballot.replica)?;
+    pub(crate) fn leader_of(self, term: Term) -> Option<Incarnation> {
+        let leader = self.voice(term.replica)?;
         let status = self.peers.status_of(leader)?;
-        (status.leader && status.ballot == ballot).then_some(leader)
+        (status.leader && status.term == term).then_some(leader)
     }
 
     /// True if this process has heard a majority of the configuration within this time; it counts itself.

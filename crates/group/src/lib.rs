@@ -29,6 +29,7 @@ mod codec;
 mod commit;
 mod complaints;
 mod component;
+mod component_state;
 mod config;
 mod configuration;
 mod context;
@@ -74,6 +75,7 @@ mod ordering;
 mod outbox;
 mod outputs;
 mod overriding;
+mod own_bulk;
 mod peer;
 mod peers;
 mod placement;
@@ -85,8 +87,6 @@ mod role;
 mod round_trips;
 mod serving;
 mod split;
-mod spreading;
-mod standing;
 mod submissions;
 mod tail;
 #[cfg(test)]
@@ -112,14 +112,14 @@ pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLo
 pub use fetching::PAYLOAD_MAX;
 pub use group::Group;
 pub use ids::{
-    Ballot, Incarnation, InvalidUuid, ParcelId, Position, ReplicaId, SubmissionId, TimeMs, Uuid,
+    BulkId, Incarnation, InvalidUuid, Position, ReplicaId, SubmissionId, Term, TimeMs, Uuid,
 };
 pub use lasting::Lasting;
 pub use limits::Counting;
 pub use log_reader::{EntryHead, LogReader, NotNow};
 pub use message::{
-    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
-    Status, Summary, WireBody, WireEntry, Wish,
+    Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
+    Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
 };
 pub use missing::Missing;
 pub use numbers::{Counted, Numbers};

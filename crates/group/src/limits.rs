@@ -59,7 +59,7 @@ impl Body {
     /// True if a correct leader may have ordered it.
     pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         match self {
-            Body::BallotStart => true,
+            Body::TermStart => true,
             Body::Configuration(configuration) => configuration.is_sound(counting),
             Body::Submission { id, payload } => {
                 counting.reaches(id.number) && payload.len() <= PAYLOAD_MAX as usize
@@ -74,7 +74,7 @@ impl Checkpoint {
     pub(crate) fn is_sound(&self, counting: Counting) -> bool {
         // A log that begins with the first entry has no configuration before it.
         let has_none = self.configuration == Configuration::default();
-        counting.reaches_all(&[self.position, self.ballot.number])
+        counting.reaches_all(&[self.position, self.term.number])
             && self.overrides.len() <= OVERRIDES_MAX
             && (has_none || self.configuration.is_sound(counting))
             && self.numbers.len() <= NUMBERS_MAX
@@ -93,12 +93,12 @@ impl RecoveredLog {
         if !self.checkpoint.is_sound(counting) {
             return Err("its snapshot of the cluster's state makes no sense");
         }
-        let mut last = (self.checkpoint.position, self.checkpoint.ballot);
+        let mut last = (self.checkpoint.position, self.checkpoint.term);
         for entry in &self.entries {
-            if entry.position != last.0 + 1 || entry.ballot < last.1 {
+            if entry.position != last.0 + 1 || entry.term < last.1 {
                 return Err("its entries do not follow one another");
             }
-            last = (entry.position, entry.ballot);
+            last = (entry.position, entry.term);
             if !entry.body.is_sound(counting) || !counting.reaches_all(&[last.0, last.1.number]) {
                 return Err("an entry makes no sense");
             }

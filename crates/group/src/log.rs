@@ -9,7 +9,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Delivery, RecoveredLog};
-use crate::ids::{Ballot, Position, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::message::Summary;
 use crate::tail::Tail;
 
@@ -70,8 +70,8 @@ impl Log {
     }
 
     /// (term, position) of the last entry; the better of two logs has the greater pair (rule 1).
-    pub(crate) fn last(&self) -> (Ballot, Position) {
-        (self.tail.end_ballot(), self.tail.end())
+    pub(crate) fn last(&self) -> (Term, Position) {
+        (self.tail.end_term(), self.tail.end())
     }
 
     pub(crate) fn summary(&self) -> Summary {
@@ -125,7 +125,7 @@ impl Log {
     /// before it (rule 3). A forced view needs only its own majority (rule 11).
     pub(crate) fn committable(
         &self,
-        ballot: Ballot,
+        term: Term,
         quorum: impl Fn(&Configuration) -> Position,
     ) -> Option<Position> {
         let committed = self.committed.position;
@@ -151,7 +151,7 @@ impl Log {
             let next = later.get(index).map(|(next, _)| next - 1);
             let candidate = acked.min(next.unwrap_or(self.tail.end()));
             // Entries of older terms are committed only through one of this term (rule 1).
-            let own = self.tail.ballot_at(candidate) == Some(ballot);
+            let own = self.tail.term_at(candidate) == Some(term);
             if candidate >= from && (own || planted(Mutant::OldEntriesCommitByCount)) {
                 best = Some(candidate);
             }
@@ -175,8 +175,8 @@ impl Log {
 
     /// Takes an earlier process's log. Returns the position up to which it is certainly committed.
     pub(crate) fn resume(&mut self, log: RecoveredLog) -> Position {
-        let (base, ballot) = (log.checkpoint.position, log.checkpoint.ballot);
-        self.tail = Tail::recovered(base, ballot, log.entries, log.left);
+        let (base, term) = (log.checkpoint.position, log.checkpoint.term);
+        self.tail = Tail::recovered(base, term, log.entries, log.left);
         self.committed = log.checkpoint;
         self.configured_at = self.committed.position;
         self.durable = self.tail.end();
@@ -193,7 +193,7 @@ impl Log {
 
     /// Begins the log anew above a checkpoint.
     pub(crate) fn begin_at(&mut self, checkpoint: &Checkpoint) {
-        self.tail = Tail::new(checkpoint.position, checkpoint.ballot);
+        self.tail = Tail::new(checkpoint.position, checkpoint.term);
         self.committed = checkpoint.clone();
         self.configured_at = checkpoint.position;
         self.durable = checkpoint.position;
@@ -303,8 +303,8 @@ mod tests {
         Uuid([n; 16])
     }
 
-    fn ballot(number: u64) -> Ballot {
-        Ballot {
+    fn term(number: u64) -> Term {
+        Term {
             number,
             replica: ReplicaId::default(),
         }
@@ -328,10 +328,10 @@ mod tests {
         let mut log = Log::default();
         log.found(number(9), Vec::new(), view(&[1]));
         for (position, (of, body)) in (1..).zip(bodies) {
-            let ballot = ballot(of);
+            let term = term(of);
             let entry = Entry {
                 position,
-                ballot,
+                term,
                 body,
             };
             log.append(entry, true);
@@ -366,13 +366,13 @@ mod tests {
     #[test]
     fn entries_above_an_uncommitted_view_need_its_majority_too() {
         let log = log(vec![
-            (1, Body::BallotStart),
+            (1, Body::TermStart),
             (1, Body::Configuration(view(&[1, 2, 3]))),
             (1, submission(1, 1)),
         ]);
         assert_eq!(log.latest(), &view(&[1, 2, 3]));
         let acked = |of_one: Position, of_three: Position| {
-            log.committable(ballot(1), |c| match c.members.len() {
+            log.committable(term(1), |c| match c.members.len() {
                 1 => of_one,
                 _ => of_three,
             })
@@ -380,17 +380,13 @@ mod tests {
         assert_eq!(acked(3, 0), Some(1), "the view itself is not held by two");
         assert_eq!(acked(3, 2), Some(2));
         assert_eq!(acked(1, 3), Some(1));
-        assert_eq!(
-            log.committable(ballot(2), |_| 3),
-            None,
-            "of an older ballot"
-        );
+        assert_eq!(log.committable(term(2), |_| 3), None, "of an older term");
     }
 
     #[test]
     #[should_panic(expected = "never dropped")]
     fn a_committed_entry_is_never_dropped() {
-        let mut log = log(vec![(1, Body::BallotStart)]);
+        let mut log = log(vec![(1, Body::TermStart)]);
         log.commit_next();
         log.truncate(0);
     }

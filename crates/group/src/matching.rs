@@ -7,7 +7,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::ids::{Ballot, Position, TimeMs};
+use crate::ids::{Position, Term, TimeMs};
 use crate::incoming::Incoming;
 use crate::log::Log;
 use crate::message::{Append, WireBody, WireEntry};
@@ -15,7 +15,7 @@ use crate::reminder::Reminder;
 use crate::thresholds::Thresholds;
 
 /// A follower requests a catch-up for a hole after this time: the payload may only be slower than its order record.
-pub(crate) const HOLE_PATIENCE_MS: TimeMs = 50;
+pub(crate) const HOLE_TIMEOUT_MS: TimeMs = 50;
 /// A catch-up request is repeated after this time without progress.
 pub(crate) const SUMMARY_RETRY_MS: TimeMs = 500;
 
@@ -36,7 +36,7 @@ pub(crate) struct Matching {
     end_at_status: Option<Position>,
     /// Time of the last catch-up request; None if something has come since.
     asked_at: Option<TimeMs>,
-    last_ack: (Ballot, Position),
+    last_ack: (Term, Position),
 }
 
 /// The result of [`Matching::place`].
@@ -89,12 +89,12 @@ impl Matching {
     pub(crate) fn pulls_at(&self) -> Option<TimeMs> {
         let asked = self.asked_at.map_or(0, |at| at + SUMMARY_RETRY_MS);
         let since = self.hole_since?;
-        Some((since + HOLE_PATIENCE_MS).max(asked))
+        Some((since + HOLE_TIMEOUT_MS).max(asked))
     }
 
     /// True if the first order record has waited for its payload for too long.
     pub(crate) fn has_hole(&self, now: TimeMs) -> bool {
-        let is_over = |since| now >= since + HOLE_PATIENCE_MS;
+        let is_over = |since| now >= since + HOLE_TIMEOUT_MS;
         self.hole_since.is_some_and(is_over)
     }
 
@@ -164,15 +164,15 @@ impl Matching {
     /// Returns the position at which the append contradicts a fixed entry, as far as memory reaches back. Committed
     /// entries are fixed, and those agreed with the leader in this term (rule 1).
     pub(crate) fn contradicted_at(&self, log: &Log, append: &Append) -> Option<Position> {
-        let prev = (append.prev_position, append.prev_ballot);
-        let entries = append.entries.iter().map(|e| (e.position, e.ballot));
+        let prev = (append.prev_position, append.prev_term);
+        let entries = append.entries.iter().map(|e| (e.position, e.term));
         let fixed = log.committed().position.max(self.agreed);
         let mut links = std::iter::once(prev)
             .chain(entries)
             .take_while(|(position, _)| *position <= fixed);
-        let differs = |&(position, ballot): &(Position, Ballot)| {
-            let known = log.tail().ballot_at(position);
-            known.is_some_and(|known| known != ballot)
+        let differs = |&(position, term): &(Position, Term)| {
+            let known = log.tail().term_at(position);
+            known.is_some_and(|known| known != term)
         };
         links.find(differs).map(|(position, _)| position)
     }
@@ -202,8 +202,8 @@ impl Matching {
     }
 
     /// Notes an acknowledgement to send. Returns false if it equals the last one.
-    pub(crate) fn acknowledges(&mut self, ballot: Ballot, position: Position) -> bool {
-        let ack = (ballot, position);
+    pub(crate) fn acknowledges(&mut self, term: Term, position: Position) -> bool {
+        let ack = (term, position);
         std::mem::replace(&mut self.last_ack, ack) != ack
     }
 
@@ -217,7 +217,7 @@ impl Matching {
     ) -> Placed {
         let index = (entry.position - first) as usize;
         match self.incoming.get(index) {
-            Some(known) if known.ballot == entry.ballot => {
+            Some(known) if known.term == entry.term => {
                 let is_full = matches!(entry.body, WireBody::Full(_));
                 // Without room the record stays a reference. Its payload is requested when it is the first.
                 if is_full && self.incoming.has_room_at(index, &entry, thresholds) {
@@ -277,7 +277,7 @@ impl Matching {
             aged(at, Reminder::PERIOD_MS);
         }
         if let Some(since) = &mut self.hole_since {
-            aged(since, HOLE_PATIENCE_MS);
+            aged(since, HOLE_TIMEOUT_MS);
         }
     }
 }
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use crate::ids::{Incarnation, SubmissionId};
 
-    fn reference(position: Position, ballot: u64) -> WireEntry {
+    fn reference(position: Position, term: u64) -> WireEntry {
         let id = SubmissionId {
             incarnation: Incarnation::default(),
             number: position,
@@ -295,9 +295,9 @@ mod tests {
         let (len, digest) = (1, 0);
         WireEntry {
             position,
-            ballot: Ballot {
-                number: ballot,
-                ..Ballot::default()
+            term: Term {
+                number: term,
+                ..Term::default()
             },
             body: WireBody::Reference { id, len, digest },
         }
@@ -310,14 +310,14 @@ mod tests {
         assert!(matching.meet() && !matching.meet());
         matching.agree(7);
         assert_eq!((matching.agreed_end(9), matching.agreed_end(5)), (7, 5));
-        assert!(matching.acknowledges(Ballot::default(), 7));
-        assert!(!matching.acknowledges(Ballot::default(), 7));
+        assert!(matching.acknowledges(Term::default(), 7));
+        assert!(!matching.acknowledges(Term::default(), 7));
         matching.promised();
         assert_eq!(matching.agreed_end(9), 0);
     }
 
     #[test]
-    fn an_order_record_of_another_ballot_takes_the_place_of_all_behind_it() {
+    fn an_order_record_of_another_term_takes_the_place_of_all_behind_it() {
         let (mut matching, thresholds) = (Matching::default(), Thresholds::default());
         for position in 5..8 {
             let placed = matching.place(reference(position, 1), 5, &thresholds);

@@ -9,9 +9,9 @@ use crate::branches::{OVERRIDES_MAX, branches};
 use crate::changes::Proposal;
 use crate::configuration::{Configuration, Member};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::ids::{Incarnation, Term, Uuid};
 use crate::known::known;
-use crate::message::{Join, Message, Standing, Status};
+use crate::message::{ComponentState, Join, Message, Status};
 
 impl Group {
     /// Starts a component with this member alone.
@@ -23,7 +23,7 @@ impl Group {
     ) {
         assert_eq!(
             self.component.state(),
-            Standing::Outside,
+            ComponentState::Outside,
             "only a process outside of every view bootstraps"
         );
         assert!(
@@ -45,7 +45,7 @@ impl Group {
         self.log.found(history, overrides, founded.clone());
         self.vote.is_intact();
         let number = self.vote.promised().number + 1;
-        self.promise_ballot(Ballot {
+        self.promise_term(Term {
             number,
             replica: self.my_replica(),
         });
@@ -136,7 +136,7 @@ impl Group {
             // A process with a history requests admission only from leaders of its own cluster UUID.
             let leads = |s: &Status| {
                 let same = history.is_nil() || s.history == history;
-                s.leader && s.standing != Standing::Outside && same
+                s.leader && s.component_state != ComponentState::Outside && same
             };
             status.is_some_and(leads)
         });
@@ -163,7 +163,7 @@ impl Group {
     }
 
     /// Requests a new view although no member comes or goes.
-    pub(crate) fn wish_reform(&mut self) {
+    pub(crate) fn request_reform(&mut self) {
         let left = match planted(Mutant::TakeoverMakesView) {
             true => self.log.committed().configuration.number,
             false => self.component.left_number(),

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs, Uuid};
+use crate::ids::{BulkId, Incarnation, Position, SubmissionId, Term, TimeMs, Uuid};
 
 /// A message between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub enum Message {
     /// A member acknowledges: in this term, it holds the log up to this position (rule 1).
     Ack {
         /// The term.
-        ballot: Ballot,
+        term: Term,
         /// The position: the log is contiguous up to it, payloads included.
         position: Position,
         /// The member's commit point.
@@ -34,14 +34,14 @@ pub enum Message {
     /// "This is my log; send me the entries after the last one that we share."
     Summary {
         /// The term of the leader that is asked.
-        ballot: Ballot,
+        term: Term,
         /// The log.
         summary: Summary,
     },
     /// The recipient's log begins anew above this log checkpoint.
     Install {
         /// The leader's term.
-        ballot: Ballot,
+        term: Term,
         /// The group's half of the log checkpoint.
         checkpoint: Checkpoint,
         /// An amnesiac member is intact again when it has acknowledged up to this position (rule 4).
@@ -50,19 +50,19 @@ pub enum Message {
     /// "Would you promise this term?"
     PreVote {
         /// The term that the sender would ask for.
-        ballot: Ballot,
+        term: Term,
     },
     /// Answer to [`Message::PreVote`].
     PreVoteReply {
         /// The term in question.
-        ballot: Ballot,
+        term: Term,
         /// True if the answering member misses its leader too.
         granted: bool,
     },
     /// Asks for a promise.
     Prepare {
         /// The new term.
-        ballot: Ballot,
+        term: Term,
         /// The id of a forced view, if the candidate forms one (rule 11).
         forced: Option<Uuid>,
     },
@@ -71,7 +71,7 @@ pub enum Message {
     /// "I have promised a higher term."
     Refuse {
         /// The promised term.
-        promised: Ballot,
+        promised: Term,
     },
     /// "Take leadership": from a leader that transfers it, or from a candidate with a worse log.
     TakeLeadership {
@@ -99,7 +99,7 @@ pub enum Message {
         /// The number of founding nodes that the sender expects (`pc.bootstrap_expect`).
         nodes: u32,
         /// The sender's promised term, which is on disk: its support for that term's replica as founder.
-        promised: Ballot,
+        promised: Term,
     },
     /// "Tell me the end of your log" (rule 17).
     LogEnd {
@@ -111,7 +111,7 @@ pub enum Message {
         /// The number from the question.
         round: u64,
         /// The answering member's promised term.
-        ballot: Ballot,
+        term: Term,
         /// The end of its log.
         end: Position,
     },
@@ -120,7 +120,7 @@ pub enum Message {
         /// Bulk payloads of the sender below this number may be dropped, unless submitted.
         oldest: u64,
         /// The offered payload; None: the sender offers none now.
-        parcel: Option<Parcel>,
+        bulk: Option<BulkPayload>,
     },
     /// Requests a part of a bulk payload.
     Fetch {
@@ -143,14 +143,14 @@ pub enum Message {
     /// The sender holds a bulk payload completely that the recipient has offered.
     Held {
         /// The bulk payload's number.
-        parcel: u64,
+        bulk: u64,
     },
     /// A [`Message::Submit`] whose payload is a bulk payload of the sender.
-    SubmitParcel {
+    SubmitBulk {
         /// The submission's number.
         number: u64,
         /// The payload.
-        parcel: Parcel,
+        bulk: BulkPayload,
         /// The final first bytes of the payload.
         head: Bytes,
     },
@@ -158,7 +158,7 @@ pub enum Message {
 
 /// A bulk payload on its way from its origin to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Parcel {
+pub struct BulkPayload {
     /// Its number: the origin counts its bulk payloads.
     pub number: u64,
     /// Length of the payload in bytes.
@@ -169,10 +169,10 @@ pub struct Parcel {
     pub digest: u32,
 }
 
-impl Parcel {
+impl BulkPayload {
     /// Its id among the bulk payloads of all members.
-    pub(crate) fn id(&self, origin: Incarnation) -> ParcelId {
-        ParcelId {
+    pub(crate) fn id(&self, origin: Incarnation) -> BulkId {
+        BulkId {
             origin,
             number: self.number,
         }
@@ -185,7 +185,7 @@ pub enum Source {
     /// The origin, which has offered the payload.
     Offered {
         /// Number of the bulk payload.
-        parcel: u64,
+        bulk: u64,
     },
     /// The log of the process that is asked.
     Logged {
@@ -198,13 +198,11 @@ pub enum Source {
 
 impl Message {
     /// The term and the position that the sender acknowledges in this message, if any.
-    pub fn acknowledges(&self) -> Option<(Ballot, Position)> {
+    pub fn acknowledges(&self) -> Option<(Term, Position)> {
         match self {
-            Message::Ack {
-                ballot, position, ..
-            } => Some((*ballot, *position)),
-            Message::Append(append) => Some((append.ballot, append.ack)),
-            Message::Status(status) => Some((status.ballot, status.ack)),
+            Message::Ack { term, position, .. } => Some((*term, *position)),
+            Message::Append(append) => Some((append.term, append.ack)),
+            Message::Status(status) => Some((status.term, status.ack)),
             _ => None,
         }
     }
@@ -214,11 +212,11 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Status {
     /// The sender's promised term.
-    pub ballot: Ballot,
+    pub term: Term,
     /// True if the sender leads in that term.
     pub leader: bool,
     /// The sender's component state.
-    pub standing: Standing,
+    pub component_state: ComponentState,
     /// Cluster uuid, nil if unknown.
     pub history: Uuid,
     /// The forced-view history.
@@ -241,7 +239,7 @@ pub struct Status {
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Outlook {
     /// The operator's choice for the sender (`repl.sequencer`).
-    pub wish: Wish,
+    pub preference: Preference,
     /// True if the sender is able to lead.
     pub able: bool,
     /// The sender's clock; 0: none.
@@ -252,7 +250,7 @@ pub struct Outlook {
 
 /// `repl.sequencer`: whether a member should be the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub enum Wish {
+pub enum Preference {
     /// Only if no other member can lead.
     Never,
     /// If commits are fastest under this leader.
@@ -282,7 +280,7 @@ impl Link {
 
 /// A process's component state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub enum Standing {
+pub enum ComponentState {
     /// Joining, or left.
     #[default]
     Outside,
@@ -296,11 +294,11 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
     /// The leader's term.
-    pub ballot: Ballot,
+    pub term: Term,
     /// Position before the first entry.
     pub prev_position: Position,
     /// Term of the entry there (log matching).
-    pub prev_ballot: Ballot,
+    pub prev_term: Term,
     /// Entries, contiguous.
     pub entries: Vec<WireEntry>,
     /// The leader's own acknowledgement.
@@ -315,7 +313,7 @@ pub struct WireEntry {
     /// The entry's position.
     pub position: Position,
     /// The entry's term (older than the leader's, if the leader took the entry over).
-    pub ballot: Ballot,
+    pub term: Term,
     /// The entry's body.
     pub body: WireBody,
 }
@@ -341,7 +339,7 @@ impl WireEntry {
     pub fn full(entry: &Entry) -> WireEntry {
         WireEntry {
             position: entry.position,
-            ballot: entry.ballot,
+            term: entry.term,
             body: WireBody::Full(entry.body.clone()),
         }
     }
@@ -351,7 +349,7 @@ impl WireEntry {
         match entry.body {
             Body::Submission { id, .. } => WireEntry {
                 position: entry.position,
-                ballot: entry.ballot,
+                term: entry.term,
                 body: WireBody::Reference { id, len, digest },
             },
             _ => WireEntry::full(entry),
@@ -367,34 +365,34 @@ pub struct Summary {
     /// Last position; 0 for an empty log.
     pub end: Position,
     /// Term of the last entry.
-    pub end_ballot: Ballot,
+    pub end_term: Term,
     /// Runs of entries with the same term, ascending: (term, first, last). Only the newest runs are listed, up to the
     /// log's end.
-    pub runs: Vec<(Ballot, Position, Position)>,
+    pub runs: Vec<(Term, Position, Position)>,
 }
 
 impl Summary {
     /// True if the log is known to hold the last entry that the checkpoint covers, and so all entries below it.
     pub(crate) fn holds(&self, checkpoint: &Checkpoint) -> bool {
-        self.has(checkpoint.position, checkpoint.ballot)
+        self.has(checkpoint.position, checkpoint.term)
     }
 
     /// True if the log is known to hold this entry.
-    pub(crate) fn has(&self, position: Position, ballot: Ballot) -> bool {
+    pub(crate) fn has(&self, position: Position, term: Term) -> bool {
         let mut runs = self.runs.iter();
-        runs.any(|(b, first, last)| *b == ballot && (*first..=*last).contains(&position))
+        runs.any(|(b, first, last)| *b == term && (*first..=*last).contains(&position))
     }
 
     /// False if the log certainly lacks this entry. The summary does not tell the entries between the commit point and
     /// the first run.
-    pub(crate) fn may_have(&self, position: Position, ballot: Ballot) -> bool {
+    pub(crate) fn may_have(&self, position: Position, term: Term) -> bool {
         let told = self.runs.first().map_or(0, |(_, first, _)| *first);
-        position <= self.commit || position < told || self.has(position, ballot)
+        position <= self.commit || position < told || self.has(position, term)
     }
 
     /// (term, position) of the last entry; the better of two logs has the greater pair (rule 1).
-    pub(crate) fn last(&self) -> (Ballot, Position) {
-        (self.end_ballot, self.end)
+    pub(crate) fn last(&self) -> (Term, Position) {
+        (self.end_term, self.end)
     }
 }
 
@@ -426,7 +424,7 @@ pub enum DatabaseProof {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Promise {
     /// The promised term.
-    pub ballot: Ballot,
+    pub term: Term,
     /// The promiser's log.
     pub summary: Summary,
     /// Last committed configuration, and any later one in the log, with their positions.

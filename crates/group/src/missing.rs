@@ -6,7 +6,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::Branches;
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Position, ReplicaId};
-use crate::message::Standing;
+use crate::message::ComponentState;
 use crate::peer::Peer;
 
 /// The members for which a process without a majority waits.
@@ -158,7 +158,7 @@ impl<'a> Branches<'a> {
         for (incarnation, peer, status) in self.overriders() {
             let name = self.name_of(incarnation, peer.replica);
             furthest = furthest.max(Some((status.end, name.clone())));
-            primary |= status.standing == Standing::Primary;
+            primary |= status.component_state == ComponentState::Primary;
             names.push(name);
         }
         let Some((_, furthest)) = furthest else {
@@ -190,7 +190,9 @@ impl<'a> Branches<'a> {
     fn tell_the_way_out(self) -> String {
         let own = self.log.committed();
         let mut statuses = self.peers.statuses();
-        if statuses.any(|s| s.standing == Standing::Primary && s.history == own.history) {
+        if statuses
+            .any(|s| s.component_state == ComponentState::Primary && s.history == own.history)
+        {
             return String::new(); // the primary component admits this node
         }
         let how = match self.furthest() {

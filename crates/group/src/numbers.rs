@@ -55,7 +55,7 @@ impl Numbers {
         match &entry.body {
             Body::Configuration(configuration) => self.seat(entry.position, configuration),
             Body::Submission { id, .. } | Body::Void { id } => self.count(*id),
-            Body::BallotStart => {}
+            Body::TermStart => {}
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
     use crate::configuration::Member;
-    use crate::ids::{Ballot, Uuid};
+    use crate::ids::{Term, Uuid};
 
     fn member(id: u64) -> Member {
         let mut bytes = [1; 16];
@@ -164,7 +164,7 @@ mod tests {
     fn apply(numbers: &mut Numbers, position: Position, body: Body) {
         numbers.apply(&Entry {
             position,
-            ballot: Ballot::default(),
+            term: Term::default(),
             body,
         });
     }

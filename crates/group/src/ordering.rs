@@ -8,7 +8,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, TimeMs};
 use crate::known::known;
 use crate::leader_state::LeaderState;
 use crate::log_reader::LogReader;
@@ -21,7 +21,7 @@ macro_rules! leading {
     ($group:expr, $own_ack:expr) => {
         Leading {
             known: known!($group),
-            ballot: $group.vote.promised(),
+            term: $group.vote.promised(),
             own_ack: $own_ack,
             submissions: $group.dissemination.submissions(),
         }
@@ -37,7 +37,7 @@ impl Group {
         assert_eq!(
             self.vote.promised().replica,
             self.my_replica(),
-            "leadership belongs to its ballot's replica"
+            "leadership belongs to its term's replica"
         );
         self.out.count(|c| c.leaderships_taken += 1);
         let offered = self.election_timer.was_offered(self.context.now());
@@ -61,12 +61,12 @@ impl Group {
         let start = self.log.tail().end() + 1;
         let state = LeaderState::new(self.context.now(), start, numbers, rest_until);
         self.role.lead(state);
-        self.put(Body::BallotStart);
+        self.put(Body::TermStart);
         for entry in again {
             let last = withdrawn(&entry);
             let is_covered = (entry.submission()).is_some_and(|id| self.is_counted(id));
             match (entry.body, last) {
-                (Body::BallotStart, _) => {}
+                (Body::TermStart, _) => {}
                 _ if is_covered => {}
                 (Body::Submission { .. }, Some(id)) => {
                     self.out.count(|c| c.voided += 1);
@@ -77,7 +77,7 @@ impl Group {
         }
         self.resend_own(0);
         if planted(Mutant::TakeoverMakesView) {
-            self.wish_reform();
+            self.request_reform();
         }
         self.announce();
     }
@@ -94,7 +94,7 @@ impl Group {
     fn put(&mut self, body: Body) {
         let entry = Entry {
             position: self.log.tail().end() + 1,
-            ballot: self.vote.promised(),
+            term: self.vote.promised(),
             body,
         };
         if let Some(leader) = self.role.leader_mut() {
@@ -220,10 +220,10 @@ impl Group {
     // ---- replication ----
 
     /// Takes a member's summary: starts its catch-up from the last position on which both logs agree.
-    pub(crate) fn summary(&mut self, from: Incarnation, ballot: Ballot, summary: &Summary) {
-        if ballot != self.vote.promised() {
-            if ballot > self.vote.promised() {
-                self.refused(from, ballot);
+    pub(crate) fn summary(&mut self, from: Incarnation, term: Term, summary: &Summary) {
+        if term != self.vote.promised() {
+            if term > self.vote.promised() {
+                self.refused(from, term);
             }
             return;
         }
@@ -241,7 +241,7 @@ impl Group {
         } else {
             self.log.tail().matching(summary) + 1
         };
-        if self.known().has_twin(replica, member) {
+        if self.known().has_duplicate(replica, member) {
             return;
         }
         // The restarted process of a member may have to acknowledge for its replica before a view admits it (rule 14).
@@ -301,14 +301,14 @@ impl Group {
         }
         let is_settled = self.log.committed().position >= start && self.may_order();
         let own_links = self.known().own_outlook(self.component.is_going()).links;
-        let ballot = self.vote.promised();
+        let term = self.vote.promised();
         let Some(leader) = self.role.leader_mut() else {
             return;
         };
         let outlooks = Outlooks {
             known: known!(self),
             component: &self.component,
-            ballot,
+            term,
             replication: &leader.replication,
             own_links: &own_links,
             is_settled,
@@ -339,9 +339,9 @@ impl Group {
 
     /// Another term is promised: if this leader was transferring leadership to another replica, counts a successful
     /// transfer.
-    pub(crate) fn relieved(&mut self, ballot: Ballot) {
+    pub(crate) fn relieved(&mut self, term: Term) {
         if let Some(leader) = self.role.leader() {
-            let elsewhere = ballot.replica != self.my_replica();
+            let elsewhere = term.replica != self.my_replica();
             let is_handed = leader.is_closing() && elsewhere;
             (self.out).count(|c| c.leaderships_handed += u64::from(is_handed));
         }

@@ -6,10 +6,10 @@ use crate::dissemination::{Dissemination, DisseminationOutput, Lacking, Place};
 use crate::event::Action;
 use crate::founding::{Expects, Founding, FoundingOutput, Support, is_blank};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, TimeMs};
+use crate::ids::{Incarnation, Position, Term, TimeMs};
 use crate::known::known;
 use crate::log_reader::LogReader;
-use crate::message::{Message, Parcel};
+use crate::message::{BulkPayload, Message};
 use crate::reads::ReadOutput;
 
 impl Group {
@@ -30,14 +30,14 @@ impl Group {
     /// [`Action::Spread`], too, and its submission fails.
     pub fn spread(&mut self, now: TimeMs, number: u64, payload: Bytes, head: u32, digest: u32) {
         self.context.advance(now);
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number,
             len: u32::try_from(payload.len()).expect("wsrep bounds a write-set at 2 GiB"),
             head,
             digest,
         };
         let place = self.place();
-        let outputs = self.dissemination.spread(place, parcel, payload);
+        let outputs = self.dissemination.spread(place, bulk, payload);
         self.disseminate(outputs);
     }
 
@@ -49,10 +49,10 @@ impl Group {
 
     /// Submits a bulk payload as this member's submission `number` (see [`Group::submit`]). `head`: its final first
     /// bytes.
-    pub fn submit_parcel(&mut self, now: TimeMs, number: u64, parcel: u64, head: Bytes) {
+    pub fn submit_bulk(&mut self, now: TimeMs, number: u64, bulk: u64, head: Bytes) {
         self.context.advance(now);
-        let (place, parcel) = (self.place(), (parcel, head));
-        let outputs = (self.dissemination).submit_parcel(known!(self), place, number, parcel);
+        let (place, bulk) = (self.place(), (bulk, head));
+        let outputs = (self.dissemination).submit_bulk(known!(self), place, number, bulk);
         self.disseminate(outputs);
     }
 
@@ -78,7 +78,7 @@ impl Group {
     }
 
     /// Reports the bulk payloads that may be submitted, and offers the next.
-    pub(crate) fn pursue_spreading(&mut self) {
+    pub(crate) fn pursue_own_bulk(&mut self) {
         let (role, promised) = (&self.role, self.vote.promised());
         let known = known!(self);
         let leader = || match role.is_leader() {
@@ -115,7 +115,7 @@ impl Group {
             match output {
                 DisseminationOutput::Send(to, message) => self.send_all(to, message),
                 DisseminationOutput::Act(action) => self.out.push(action),
-                DisseminationOutput::Fetched => self.out.count(|c| c.parcels += 1),
+                DisseminationOutput::Fetched => self.out.count(|c| c.bulk_payloads += 1),
                 DisseminationOutput::FetchedFromLog => self.out.count(|c| c.logged += 1),
                 DisseminationOutput::AskAnew(of) => {
                     self.matching.drop_incoming();
@@ -124,7 +124,7 @@ impl Group {
                 DisseminationOutput::PromiseAnew => {
                     let number = self.vote.next_number();
                     let replica = self.my_replica();
-                    self.promise_ballot(Ballot { number, replica });
+                    self.promise_term(Term { number, replica });
                 }
             }
         }
@@ -158,13 +158,13 @@ impl Group {
         &mut self,
         from: Incarnation,
         round: u64,
-        ballot: Ballot,
+        term: Term,
         end: Position,
     ) {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if ballot == self.vote.promised() {
+        if term == self.vote.promised() {
             let own_end = self.known_end();
             let outputs = (self.reads).end_told(known!(self), (replica, end), round, own_end);
             self.carry_out_reads(outputs);
@@ -182,8 +182,8 @@ impl Group {
         // the read point, so it gives none.
         let end = self.known_end().filter(|_| !self.vote.is_amnesiac());
         if let Some(end) = end {
-            let ballot = self.vote.promised();
-            self.send(from, Message::LogEndReply { round, ballot, end });
+            let term = self.vote.promised();
+            self.send(from, Message::LogEndReply { round, term, end });
         }
     }
 
@@ -235,7 +235,7 @@ impl Group {
                 self.send_all(to, Message::Expects { nodes, promised });
             }
             Some(FoundingOutput::Note(text)) => self.out.note(text),
-            Some(FoundingOutput::Promise(ballot)) => self.promise_ballot(ballot),
+            Some(FoundingOutput::Promise(term)) => self.promise_term(term),
             Some(FoundingOutput::Found { nodes }) => {
                 let text = format!(
                     "founding a cluster with the support of all {nodes} nodes that pc.bootstrap_expect names"

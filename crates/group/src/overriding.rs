@@ -144,7 +144,7 @@ impl Group {
         if !status.overrides.starts_with(own) || self.branches().outvotes(from, status) {
             return false;
         }
-        let following = self.matching.is_matched() && status.ballot == self.vote.promised();
+        let following = self.matching.is_matched() && status.term == self.vote.promised();
         let overruled = status.overrides.len() > own.len() && !following;
         if overruled && !planted(Mutant::OverridesIgnored) {
             self.forced_views.heed(&status.overrides);

@@ -117,7 +117,7 @@ impl Peers {
         let news = peer
             .status
             .as_ref()
-            .is_none_or(|known| known.ballot != status.ballot || known.leader != status.leader);
+            .is_none_or(|known| known.term != status.term || known.leader != status.leader);
         peer.status = Some(status.clone());
         if !status.history.is_nil() {
             peer.expects = None;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn another_ballot_is_news() {
+    fn another_term_is_news() {
         let from = Incarnation(number(2));
         let mut peers = Peers::default();
         peers.connect(ReplicaId(number(1)), from, 5);

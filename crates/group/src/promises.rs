@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term};
 use crate::message::Promise;
 use crate::tail::Tail;
 
@@ -46,14 +46,14 @@ impl Promises {
     /// promiser with that state reaches its begin. If no promiser has the control state, returns all.
     pub fn usable(&self) -> Promises {
         let has_state = |p: &Promise| p.proof.known > 0;
-        let reaches = |p: &Promise, first, ballot| {
-            has_state(p) && (p.summary.commit >= first || p.summary.has(first, ballot))
+        let reaches = |p: &Promise, first, term| {
+            has_state(p) && (p.summary.commit >= first || p.summary.has(first, term))
         };
         let is_usable = |p: &Promise| {
-            let Some((ballot, first, _)) = p.summary.runs.first() else {
+            let Some((term, first, _)) = p.summary.runs.first() else {
                 return true; // there is no log
             };
-            has_state(p) || self.promises().any(|p| reaches(p, *first, *ballot))
+            has_state(p) || self.promises().any(|p| reaches(p, *first, *term))
         };
         let mut usable = self.0.clone();
         if self.promises().any(has_state) {
@@ -128,7 +128,7 @@ impl Promises {
     pub fn best(
         &self,
         required: &[(Position, Configuration)],
-    ) -> Option<(Incarnation, (Ballot, Position))> {
+    ) -> Option<(Incarnation, (Term, Position))> {
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
         let best = (self.all()).max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
@@ -149,9 +149,9 @@ impl Promises {
         in_force.enumerate().any(|(index, (_, configuration))| {
             let next = required.get(index + 1).map_or(position, |(at, _)| *at);
             let needed = position.min(next);
-            let ballot = log.ballot_at(needed);
-            ballot.is_some_and(|ballot| {
-                let may_hold = |m: &Member| self.may_hold(m.replica, needed, ballot, withdrawn);
+            let term = log.term_at(needed);
+            term.is_some_and(|term| {
+                let may_hold = |m: &Member| self.may_hold(m.replica, needed, term, withdrawn);
                 !configuration.is_majority(configuration.weight_of(may_hold))
             })
         })
@@ -164,7 +164,7 @@ impl Promises {
         &self,
         replica: ReplicaId,
         position: Position,
-        ballot: Ballot,
+        term: Term,
         withdrawn: SubmissionId,
     ) -> bool {
         let Some((giver, promise)) = self.0.get(&replica) else {
@@ -173,6 +173,6 @@ impl Promises {
         let by_earlier = withdrawn.incarnation != *giver
             && promise.withdrawn.contains(&withdrawn)
             && !planted(Mutant::WithdrawalDoubted);
-        !by_earlier && (promise.amnesiac || promise.summary.may_have(position, ballot))
+        !by_earlier && (promise.amnesiac || promise.summary.may_have(position, term))
     }
 }

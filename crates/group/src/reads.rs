@@ -187,15 +187,15 @@ mod tests {
     use super::*;
     use crate::entry::{Body, Entry};
     use crate::fixture::{Fixture, member};
-    use crate::ids::Ballot;
+    use crate::ids::Term;
 
     /// A member of three, with one entry in its log, and the others connected.
     fn of_three() -> Fixture {
         let mut fixture = Fixture::of(3);
         let entry = Entry {
             position: 1,
-            ballot: Ballot::default(),
-            body: Body::BallotStart,
+            term: Term::default(),
+            body: Body::TermStart,
         };
         fixture.log.append(entry, true);
         for n in [2, 3] {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs};
 use crate::known::Known;
 use crate::log_reader::{LogReader, NotNow};
 use crate::message::{Append, Message, Summary, WireEntry};
@@ -78,7 +78,7 @@ pub(crate) struct Replication {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leading<'a> {
     pub known: Known<'a>,
-    pub ballot: Ballot,
+    pub term: Term,
     /// The position that the leader itself acknowledges.
     pub own_ack: Position,
     pub submissions: &'a Submissions,
@@ -164,9 +164,9 @@ impl Replication {
         let tail = leading.known.log.tail();
         (next > tail.end()).then(|| {
             let append = Append {
-                ballot: leading.ballot,
+                term: leading.term,
                 prev_position: tail.end(),
-                prev_ballot: tail.end_ballot(),
+                prev_term: tail.end_term(),
                 entries: Vec::new(),
                 ack: leading.own_ack,
                 commit: leading.known.log.committed().position,
@@ -224,8 +224,8 @@ impl Replication {
                 break;
             }
             let prev = next.checked_sub(1);
-            let prev_ballot = match prev.map(|prev| ballot_of(known, prev, log)) {
-                Some(Ok(Some(ballot))) => ballot,
+            let prev_term = match prev.map(|prev| term_of(known, prev, log)) {
+                Some(Ok(Some(term))) => term,
                 Some(Err(NotNow)) => {
                     self.read_log_later(now);
                     break;
@@ -245,9 +245,9 @@ impl Replication {
                 return;
             };
             let message = Message::Append(Append {
-                ballot: leading.ballot,
+                term: leading.term,
                 prev_position: next - 1,
-                prev_ballot,
+                prev_term,
                 entries,
                 ack: leading.own_ack,
                 commit: known.log.committed().position,
@@ -277,7 +277,7 @@ impl Replication {
             }
         }
         let message = Message::Ack {
-            ballot: leading.ballot,
+            term: leading.term,
             position,
             commit: leading.known.log.committed().position,
         };
@@ -311,7 +311,7 @@ impl Replication {
             }
         }
         let install = Message::Install {
-            ballot: leading.ballot,
+            term: leading.term,
             checkpoint: committed.clone(),
             intact_at: leading.known.log.tail().end(),
         };
@@ -382,18 +382,14 @@ impl Leading<'_> {
     }
 }
 
-fn ballot_of(
-    known: Known,
-    position: Position,
-    log: &dyn LogReader,
-) -> Result<Option<Ballot>, NotNow> {
+fn term_of(known: Known, position: Position, log: &dyn LogReader) -> Result<Option<Term>, NotNow> {
     let committed = known.log.committed();
     if position == committed.position {
-        return Ok(Some(committed.ballot));
+        return Ok(Some(committed.term));
     }
-    match known.log.tail().ballot_at(position) {
-        Some(ballot) => Ok(Some(ballot)),
-        None => Ok(log.head(position)?.map(|head| head.entry.ballot)),
+    match known.log.tail().term_at(position) {
+        Some(term) => Ok(Some(term)),
+        None => Ok(log.head(position)?.map(|head| head.entry.term)),
     }
 }
 
@@ -422,8 +418,8 @@ mod tests {
         for position in 1..=10 {
             let entry = Entry {
                 position,
-                ballot: Ballot::default(),
-                body: Body::BallotStart,
+                term: Term::default(),
+                body: Body::TermStart,
             };
             log.append(entry, true);
         }
@@ -438,7 +434,7 @@ mod tests {
                 log: &log,
                 peers: &peers,
             },
-            ballot: Ballot::default(),
+            term: Term::default(),
             own_ack: 10,
             submissions: &submissions,
         };

@@ -72,7 +72,7 @@ impl Known<'_> {
     pub(crate) fn own_outlook(self, is_going: bool) -> Outlook {
         let able = self.context.config().able && !self.context.config().stuck && !is_going;
         let mut outlook = Outlook {
-            wish: self.context.config().wish,
+            preference: self.context.config().preference,
             able,
             ..Outlook::default()
         };

@@ -44,7 +44,7 @@ impl Request {
     /// The own bulk payload of this part, the part's offset, and its length.
     pub(crate) fn of_own(&self) -> Option<(u64, u32, u32)> {
         match self.source {
-            Source::Offered { parcel } => Some((parcel, self.offset, self.len)),
+            Source::Offered { bulk } => Some((bulk, self.offset, self.len)),
             Source::Logged { .. } => None,
         }
     }
@@ -66,7 +66,7 @@ impl Serving {
     ) {
         let replica = known.peers.replica_of(from);
         let seated = replica.filter(|replica| known.log.has_seat(*replica));
-        if seated.is_none_or(|replica| known.has_twin(replica, from)) {
+        if seated.is_none_or(|replica| known.has_duplicate(replica, from)) {
             return;
         }
         self.ask(Request {
@@ -99,7 +99,7 @@ impl Serving {
         } = request;
         let piece = (offset, len);
         let part = match source {
-            Source::Offered { parcel } => match (own(parcel), self.place_of(parcel)) {
+            Source::Offered { bulk } => match (own(bulk), self.place_of(bulk)) {
                 (Some(payload), _) => Ok(Some(part_of(payload, offset, len))),
                 (None, Some((position, id))) => logged(known, position, id, piece, log),
                 (None, None) => Ok(None),
@@ -138,16 +138,16 @@ impl Serving {
     }
 
     /// Notes the position of an own bulk payload that is committed.
-    pub(crate) fn note_ordered(&mut self, parcel: u64, position: Position, id: SubmissionId) {
+    pub(crate) fn note_ordered(&mut self, bulk: u64, position: Position, id: SubmissionId) {
         if self.ordered.len() == ORDERED_MAX {
             self.ordered.pop_front();
         }
-        self.ordered.push_back((parcel, position, id));
+        self.ordered.push_back((bulk, position, id));
     }
 
-    fn place_of(&self, parcel: u64) -> Option<(Position, SubmissionId)> {
+    fn place_of(&self, bulk: u64) -> Option<(Position, SubmissionId)> {
         let mut ordered = self.ordered.iter();
-        let found = ordered.find(|(number, _, _)| *number == parcel);
+        let found = ordered.find(|(number, _, _)| *number == bulk);
         found.map(|(_, position, id)| (*position, *id))
     }
 }
@@ -175,7 +175,7 @@ mod tests {
         let mut serving = Serving::default();
         let request = Request {
             from: Incarnation::default(),
-            source: Source::Offered { parcel: 1 },
+            source: Source::Offered { bulk: 1 },
             offset: 0,
             len: 10,
         };
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn places_of_the_last_own_parcels_are_remembered() {
+    fn places_of_the_last_own_bulk_payloads_are_remembered() {
         let mut serving = Serving::default();
         let id = SubmissionId {
             incarnation: Incarnation::default(),
             number: 1,
         };
         let last = ORDERED_MAX as u64;
-        (0..=last).for_each(|parcel| serving.note_ordered(parcel, parcel + 100, id));
+        (0..=last).for_each(|bulk| serving.note_ordered(bulk, bulk + 100, id));
         assert_eq!(serving.place_of(0), None);
         assert_eq!(serving.place_of(last), Some((last + 100, id)));
     }

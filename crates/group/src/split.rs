@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::branches::Branches;
 use crate::configuration::Member;
 use crate::ids::{Incarnation, Position, ReplicaId, Uuid};
-use crate::message::{Standing, Status};
+use crate::message::{ComponentState, Status};
 
 impl<'a> Branches<'a> {
     pub(crate) fn describe_split(self) -> String {
@@ -38,13 +38,13 @@ impl<'a> Branches<'a> {
         );
         let sides_there: Vec<_> = (branches.iter())
             .map(|(id, (status, names))| {
-                let side = side(status.standing, names, status.commit);
+                let side = side(status.component_state, names, status.commit);
                 format!("there the override {id} ({side})")
             })
             .collect();
-        let is_primary = |standing| standing == Standing::Primary;
+        let is_primary = |component_state| component_state == ComponentState::Primary;
         let both = is_primary(self.component.state())
-            && (branches.values()).any(|(status, _)| is_primary(status.standing));
+            && (branches.values()).any(|(status, _)| is_primary(status.component_state));
         let what = if both { "split brain: " } else { "" };
         format!(
             "{what}the history {} was forked by overrides that exclude each other, and no side gives way by itself: here the \
@@ -63,7 +63,7 @@ impl<'a> Branches<'a> {
         // A process that is giving way has no branch to defend.
         let stands = !self.component.is_outside() && !self.is_overridden();
         stands
-            && status.standing != Standing::Outside
+            && status.component_state != ComponentState::Outside
             && status.history == self.log.committed().history
             && common(own, theirs) < own.len().min(theirs.len())
     }
@@ -86,13 +86,13 @@ fn name(member: &Member) -> String {
     format!("{} at {}", member.name, member.address)
 }
 
-fn side(standing: Standing, names: &[String], commit: Position) -> String {
-    let standing = match standing {
-        Standing::Primary => "primary",
-        Standing::NonPrimary | Standing::Outside => "not primary",
+fn side(component_state: ComponentState, names: &[String], commit: Position) -> String {
+    let component_state = match component_state {
+        ComponentState::Primary => "primary",
+        ComponentState::NonPrimary | ComponentState::Outside => "not primary",
     };
     format!(
-        "{}; {standing}, committed up to position {commit}",
+        "{}; {component_state}, committed up to position {commit}",
         names.join(", ")
     )
 }

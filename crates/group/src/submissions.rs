@@ -10,7 +10,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::codec::MAX_LIST;
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
-use crate::message::{Message, Parcel};
+use crate::message::{BulkPayload, Message};
 
 /// Greatest number of own submissions that are sent again at a time.
 const RESEND_BATCH: usize = 256;
@@ -23,7 +23,7 @@ struct Own {
     /// None: the submission is withdrawn, and a void must use up its number (rule 9).
     payload: Option<Bytes>,
     /// The bulk payload and its head. The others fetch the payload, so only the head is sent.
-    parcel: Option<(Parcel, Bytes)>,
+    bulk: Option<(BulkPayload, Bytes)>,
     sent_at: TimeMs,
     /// True if its client was told that it has failed for certain (rule 7).
     certain: bool,
@@ -39,10 +39,10 @@ pub(crate) struct Resent {
 
 impl Own {
     fn message(&self, number: u64) -> Message {
-        match &self.parcel {
-            Some((parcel, head)) if self.payload.is_some() => Message::SubmitParcel {
+        match &self.bulk {
+            Some((bulk, head)) if self.payload.is_some() => Message::SubmitBulk {
                 number,
-                parcel: *parcel,
+                bulk: *bulk,
                 head: head.clone(),
             },
             _ => Message::Submit {
@@ -121,7 +121,7 @@ impl Submissions {
         &mut self,
         number: u64,
         payload: Option<Bytes>,
-        parcel: Option<(Parcel, Bytes)>,
+        bulk: Option<(BulkPayload, Bytes)>,
         now: TimeMs,
     ) -> Message {
         assert_eq!(
@@ -132,7 +132,7 @@ impl Submissions {
         self.last_number = number;
         let own = Own {
             payload,
-            parcel,
+            bulk,
             sent_at: now,
             certain: false,
         };
@@ -184,7 +184,7 @@ impl Submissions {
         if number < self.last_number {
             let void = Own {
                 payload: None,
-                parcel: None,
+                bulk: None,
                 sent_at: now,
                 certain: false,
             };
@@ -254,15 +254,15 @@ impl Submissions {
     }
 
     /// The payload of an own bulk payload that was submitted.
-    pub fn own_parcel(&self, number: u64) -> Option<&Bytes> {
-        let is_it = |own: &&Own| own.parcel.as_ref().is_some_and(|(p, _)| p.number == number);
+    pub fn own_bulk(&self, number: u64) -> Option<&Bytes> {
+        let is_it = |own: &&Own| own.bulk.as_ref().is_some_and(|(p, _)| p.number == number);
         self.own.values().find(is_it)?.payload.as_ref()
     }
 
     /// The number of the bulk payload that this own submission was before.
-    pub fn parcel_of(&self, number: u64) -> Option<u64> {
-        let (parcel, _) = self.own.get(&number)?.parcel.as_ref()?;
-        Some(parcel.number)
+    pub fn bulk_of(&self, number: u64) -> Option<u64> {
+        let (bulk, _) = self.own.get(&number)?.bulk.as_ref()?;
+        Some(bulk.number)
     }
 
     /// Remembers the digest of a payload.
@@ -438,7 +438,7 @@ mod tests {
         for number in 1..=last {
             let void = Own {
                 payload: None,
-                parcel: None,
+                bulk: None,
                 sent_at: 0,
                 certain: false,
             };

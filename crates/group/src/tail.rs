@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Position};
+use crate::ids::{Position, Term};
 use crate::message::Summary;
 
 /// Greatest number of runs in a summary. The terms above the commit point have no limit: one for each leader in a row
@@ -19,10 +19,10 @@ pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Tail {
     base: Position,
-    base_ballot: Ballot,
+    base_term: Term,
     entries: VecDeque<Entry>,
     /// Runs of one term within `entries`: (term, first position).
-    runs: VecDeque<(Ballot, Position)>,
+    runs: VecDeque<(Term, Position)>,
     /// Positions of the configurations within `entries`.
     configurations: VecDeque<Position>,
     size_bytes: usize,
@@ -32,23 +32,18 @@ pub struct Tail {
 
 impl Tail {
     /// An empty tail above a committed position.
-    pub fn new(base: Position, base_ballot: Ballot) -> Tail {
+    pub fn new(base: Position, base_term: Term) -> Tail {
         Tail {
             base,
-            base_ballot,
+            base_term,
             ..Tail::default()
         }
     }
 
     /// The tail of a log that an earlier process left: its entries above the base. The submissions up to `left` are
     /// without their payloads.
-    pub fn recovered(
-        base: Position,
-        base_ballot: Ballot,
-        entries: Vec<Entry>,
-        left: Position,
-    ) -> Tail {
-        let mut tail = Tail::new(base, base_ballot);
+    pub fn recovered(base: Position, base_term: Term, entries: Vec<Entry>, left: Position) -> Tail {
+        let mut tail = Tail::new(base, base_term);
         for (entry, position) in entries.iter().zip(base + 1..) {
             tail.take_in(entry, position);
         }
@@ -63,8 +58,8 @@ impl Tail {
     }
 
     /// Term of the last entry.
-    pub fn end_ballot(&self) -> Ballot {
-        self.runs.back().map_or(self.base_ballot, |run| run.0)
+    pub fn end_term(&self) -> Term {
+        self.runs.back().map_or(self.base_term, |run| run.0)
     }
 
     /// First position from which on all entries are in memory with their payloads.
@@ -106,8 +101,8 @@ impl Tail {
         };
         let reaches = found.last().is_some_and(|last| last.position == self.left);
         let is_it = |(entry, position): (&Entry, Position)| {
-            let ballot = self.head(position).map(|head| head.ballot);
-            entry.position == position && ballot == Some(entry.ballot)
+            let term = self.head(position).map(|head| head.term);
+            entry.position == position && term == Some(entry.term)
         };
         if !reaches || !found.iter().zip(first..).all(is_it) {
             return false;
@@ -122,9 +117,9 @@ impl Tail {
     }
 
     /// Term of the entry at `position`, as far back as the base.
-    pub fn ballot_at(&self, position: Position) -> Option<Ballot> {
+    pub fn term_at(&self, position: Position) -> Option<Term> {
         if position == self.base {
-            return Some(self.base_ballot);
+            return Some(self.base_term);
         }
         if position < self.base || position > self.end() {
             return None;
@@ -143,11 +138,11 @@ impl Tail {
     fn take_in(&mut self, entry: &Entry, position: Position) {
         assert_eq!(entry.position, position, "the log is contiguous");
         assert!(
-            entry.ballot >= self.end_ballot(),
-            "ballots never fall within a log"
+            entry.term >= self.end_term(),
+            "terms never fall within a log"
         );
-        if self.runs.back().is_none_or(|run| run.0 != entry.ballot) {
-            self.runs.push_back((entry.ballot, entry.position));
+        if self.runs.back().is_none_or(|run| run.0 != entry.term) {
+            self.runs.push_back((entry.term, entry.position));
         }
         if matches!(entry.body, Body::Configuration(_)) {
             self.configurations.push_back(entry.position);
@@ -178,7 +173,7 @@ impl Tail {
                 self.configurations.pop_front();
             }
             self.base = entry.position;
-            self.base_ballot = entry.ballot;
+            self.base_term = entry.term;
             if self.runs.get(1).is_some_and(|run| run.1 <= self.base + 1) {
                 self.runs.pop_front();
             } else if self.entries.is_empty() {
@@ -225,20 +220,20 @@ impl Tail {
     /// The summary, from which a peer finds the last position on which two logs agree: the newest [`SUMMARY_RUNS_MAX`]
     /// runs.
     pub fn summary(&self, commit: Position) -> Summary {
-        let mut runs: Vec<(Ballot, Position, Position)> = Vec::new();
+        let mut runs: Vec<(Term, Position, Position)> = Vec::new();
         let mut last = self.end();
-        for (ballot, first) in self.runs.iter().rev().take(SUMMARY_RUNS_MAX) {
-            runs.push((*ballot, *first, last));
+        for (term, first) in self.runs.iter().rev().take(SUMMARY_RUNS_MAX) {
+            runs.push((*term, *first, last));
             last = first - 1;
         }
         if self.base > 0 && runs.len() < SUMMARY_RUNS_MAX {
-            runs.push((self.base_ballot, self.base, self.base));
+            runs.push((self.base_term, self.base, self.base));
         }
         runs.reverse();
         Summary {
             commit,
             end: self.end(),
-            end_ballot: self.end_ballot(),
+            end_term: self.end_term(),
             runs,
         }
     }
@@ -246,17 +241,17 @@ impl Tail {
     /// True if this log may continue the other one: as far as memory reaches back, this log has no other entry at the
     /// other's end.
     pub fn may_go_on_from(&self, other: &Summary) -> bool {
-        match self.ballot_at(other.end) {
-            Some(ballot) => ballot == other.end_ballot,
-            None => other.end < self.base && other.end_ballot <= self.base_ballot,
+        match self.term_at(other.end) {
+            Some(term) => term == other.end_term,
+            None => other.end < self.base && other.end_term <= self.base_term,
         }
     }
 
     /// The last position up to which a log with this summary is known to equal this one: a position at which both have
     /// an entry of the same term (log matching); otherwise the other's commit point.
     pub fn matching(&self, other: &Summary) -> Position {
-        for &(ballot, first, last) in other.runs.iter().rev() {
-            let Some((own_first, own_last)) = self.run_of(ballot) else {
+        for &(term, first, last) in other.runs.iter().rev() {
+            let Some((own_first, own_last)) = self.run_of(term) else {
                 continue;
             };
             let common = last.min(own_last);
@@ -268,10 +263,10 @@ impl Tail {
     }
 
     /// First and last position with an entry of this term, as far back as the base.
-    fn run_of(&self, ballot: Ballot) -> Option<(Position, Position)> {
-        let index = self.runs.partition_point(|run| run.0 < ballot);
-        let run = self.runs.get(index).filter(|run| run.0 == ballot);
-        let at_base = self.base > 0 && ballot == self.base_ballot;
+    fn run_of(&self, term: Term) -> Option<(Position, Position)> {
+        let index = self.runs.partition_point(|run| run.0 < term);
+        let run = self.runs.get(index).filter(|run| run.0 == term);
+        let at_base = self.base > 0 && term == self.base_term;
         let first = match run {
             _ if at_base => self.base,
             Some(run) => run.1,
@@ -291,27 +286,27 @@ mod tests {
     use super::*;
     use crate::ids::{ReplicaId, Uuid};
 
-    fn ballot(number: u64) -> Ballot {
-        Ballot {
+    fn term(number: u64) -> Term {
+        Term {
             number,
             replica: ReplicaId(Uuid([number as u8; 16])),
         }
     }
 
-    fn tail(ballots: &[u64]) -> Tail {
+    fn tail(terms: &[u64]) -> Tail {
         let mut tail = Tail::default();
-        for (index, number) in ballots.iter().enumerate() {
+        for (index, number) in terms.iter().enumerate() {
             tail.push(Entry {
                 position: index as u64 + 1,
-                ballot: ballot(*number),
-                body: Body::BallotStart,
+                term: term(*number),
+                body: Body::TermStart,
             });
         }
         tail
     }
 
     #[test]
-    fn logs_match_where_the_last_common_ballot_ends() {
+    fn logs_match_where_the_last_common_term_ends() {
         let mine = tail(&[1, 1, 1, 3, 3]);
         assert_eq!(mine.matching(&tail(&[1, 1, 1, 1]).summary(0)), 3);
         assert_eq!(mine.matching(&tail(&[1, 1, 2, 2]).summary(0)), 2);
@@ -325,30 +320,30 @@ mod tests {
         let mut mine = tail(&[1, 1, 1, 3, 3]);
         mine.trim(4);
         assert_eq!((mine.first(), mine.end()), (5, 5));
-        assert_eq!(mine.ballot_at(4), Some(ballot(3)));
-        assert_eq!(mine.ballot_at(3), None);
+        assert_eq!(mine.term_at(4), Some(term(3)));
+        assert_eq!(mine.term_at(3), None);
         assert_eq!(mine.matching(&tail(&[1, 1, 1, 3]).summary(3)), 4);
         assert_eq!(mine.matching(&tail(&[1, 1, 1]).summary(3)), 3);
         mine.trim(5);
-        assert_eq!(mine.end_ballot(), ballot(3));
+        assert_eq!(mine.end_term(), term(3));
         mine.push(Entry {
             position: 6,
-            ballot: ballot(4),
-            body: Body::BallotStart,
+            term: term(4),
+            body: Body::TermStart,
         });
-        assert_eq!(mine.ballot_at(6), Some(ballot(4)));
+        assert_eq!(mine.term_at(6), Some(term(4)));
     }
 
     #[test]
     fn truncation_drops_the_suffix_and_its_runs() {
         let mut mine = tail(&[1, 1, 2, 2]);
         assert_eq!(mine.truncate(2).len(), 2);
-        assert_eq!((mine.end(), mine.end_ballot()), (2, ballot(1)));
+        assert_eq!((mine.end(), mine.end_term()), (2, term(1)));
         mine.push(Entry {
             position: 3,
-            ballot: ballot(3),
-            body: Body::BallotStart,
+            term: term(3),
+            body: Body::TermStart,
         });
-        assert_eq!(mine.ballot_at(3), Some(ballot(3)));
+        assert_eq!(mine.term_at(3), Some(term(3)));
     }
 }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, VecDeque};
 use trireme_mutants::{Mutant, planted};
 
 use crate::component::Component;
-use crate::ids::{Ballot, Incarnation, Position, TimeMs};
+use crate::ids::{Incarnation, Position, Term, TimeMs};
 use crate::known::Known;
 use crate::leaving::HANDOVER_MS;
-use crate::message::{Link, Standing, Wish};
+use crate::message::{ComponentState, Link, Preference};
 use crate::placement::{Map, Site};
 use crate::replication::Replication;
 use crate::round_trips::{SAMPLE_MAX_MS, STALE_MS};
@@ -75,7 +75,7 @@ struct Handing {
 /// A member as the leader's place, with the mean cost of commits there.
 struct Seat {
     member: Incarnation,
-    wish: Wish,
+    preference: Preference,
     cost_us: u64,
 }
 
@@ -84,7 +84,7 @@ struct Seat {
 pub(crate) struct Outlooks<'a> {
     pub known: Known<'a>,
     pub component: &'a Component,
-    pub ballot: Ballot,
+    pub term: Term,
     pub replication: &'a Replication,
     /// The links from this member to the others.
     pub own_links: &'a [Link],
@@ -130,8 +130,8 @@ impl Transfer {
         let (now, config) = (known.now(), known.context.config());
         let step_ms = self.beat(now, known.log.tail().end(), config.heartbeat_ms);
         if let Some(handing) = &self.handing {
-            let patience_ms = HANDOVER_MS + round_trip_ms(known, handing.to);
-            let is_over = now >= handing.since + patience_ms && !outlooks.component.is_leaving();
+            let timeout_ms = HANDOVER_MS + round_trip_ms(known, handing.to);
+            let is_over = now >= handing.since + timeout_ms && !outlooks.component.is_leaving();
             return is_over.then(|| self.keep(now));
         }
         // If no member may lead now, the times stay as they are.
@@ -149,7 +149,7 @@ impl Transfer {
             return None;
         }
         let ms = |us: u64| us as f64 / 1_000.0;
-        let why = match best.wish == own.wish {
+        let why = match best.preference == own.preference {
             true => format!(
                 "commits take {:.1} ms from there instead of {:.1} ms",
                 ms(best.cost_us),
@@ -216,25 +216,29 @@ impl Transfer {
         }
         let members = &known.log.committed().configuration.members;
         let map = self.map(outlooks);
-        let seat = |index: usize, wish| Seat {
+        let seat = |index: usize, preference| Seat {
             member: members[index].incarnation,
-            wish,
+            preference,
             cost_us: map.cost_us(index),
         };
         let own = members.iter().position(|m| m.incarnation == known.me())?;
         let others = (0..members.len()).filter(|index| *index != own);
         let able = others.filter_map(|index| Some(seat(index, self.may_succeed(index, outlooks)?)));
-        let best = able.max_by(|a, b| a.wish.cmp(&b.wish).then(b.cost_us.cmp(&a.cost_us)))?;
+        let best = able.max_by(|a, b| {
+            a.preference
+                .cmp(&b.preference)
+                .then(b.cost_us.cmp(&a.cost_us))
+        })?;
         let config = known.context.config();
-        let wish = match config.stuck {
-            true => Wish::Never,
-            false => config.wish,
+        let preference = match config.stuck {
+            true => Preference::Never,
+            false => config.preference,
         };
-        Some((seat(own, wish), best))
+        Some((seat(own, preference), best))
     }
 
     /// The member's `repl.sequencer`, if it may succeed this leader; None: it may not.
-    fn may_succeed(&self, index: usize, outlooks: Outlooks) -> Option<Wish> {
+    fn may_succeed(&self, index: usize, outlooks: Outlooks) -> Option<Preference> {
         let known = outlooks.known;
         let config = known.context.config();
         let member = &known.log.committed().configuration.members[index];
@@ -242,7 +246,7 @@ impl Transfer {
         let status = peer.status.as_ref()?;
         let outlook = &status.outlook;
         if planted(Mutant::OfficeToUnable) {
-            return Some(outlook.wish);
+            return Some(outlook.preference);
         }
         let round_trip_ms = round_trip_ms(known, member.incarnation);
         let lag = lag_heartbeats(round_trip_ms, config.heartbeat_ms);
@@ -250,10 +254,10 @@ impl Transfer {
         let acked = outlooks.replication.acked(member.incarnation);
         let behind = due.is_none_or(|end| acked < *end);
         let present = known.now() < peer.heard_at + config.leader_timeout_ms
-            && status.standing == Standing::Primary
-            && status.ballot == outlooks.ballot;
-        let may = outlook.able && outlook.wish != Wish::Never && !behind && present;
-        (may && member.weight > 0 && !member.arbitrator).then_some(outlook.wish)
+            && status.component_state == ComponentState::Primary
+            && status.term == outlooks.term;
+        let may = outlook.able && outlook.preference != Preference::Never && !behind && present;
+        (may && member.weight > 0 && !member.arbitrator).then_some(outlook.preference)
     }
 
     /// The members in their order, and the round trips that they report.
@@ -302,12 +306,12 @@ impl Seat {
     fn is_better_than(&self, own: &Seat) -> bool {
         let gain_us = own.cost_us.saturating_sub(self.cost_us);
         let matters = gain_us >= LEAST_GAIN_US && gain_us >= own.cost_us / 4;
-        self.wish > own.wish || self.wish == own.wish && matters
+        self.preference > own.preference || self.preference == own.preference && matters
     }
 
     fn is_clearly_better_than(&self, own: &Seat) -> bool {
         let dear = own.cost_us >= 2 * self.cost_us + CLEAR_GAIN_US;
-        self.is_better_than(own) && (dear || own.wish == Wish::Never)
+        self.is_better_than(own) && (dear || own.preference == Preference::Never)
     }
 }
 

@@ -5,13 +5,13 @@
 
 use crate::branches::OVERRIDES_MAX;
 use crate::entry::Body;
-use crate::fetching::PARCEL_NUMBER_MAX;
+use crate::fetching::BULK_NUMBER_MAX;
 use crate::fetching::{HEAD_MAX, PART_MAX, PAYLOAD_MAX};
-use crate::ids::{Ballot, Incarnation, SubmissionId};
+use crate::ids::{Incarnation, SubmissionId, Term};
 use crate::known::Known;
 use crate::limits::{Counting, MEMBERS_MAX, NUMBER_STEP_MAX};
 use crate::matching::Matching;
-use crate::message::{Append, Message, Parcel, Promise, Source, Status, Summary, WireBody};
+use crate::message::{Append, BulkPayload, Message, Promise, Source, Status, Summary, WireBody};
 use crate::tail::SUMMARY_RUNS_MAX;
 use crate::vote::Vote;
 
@@ -32,52 +32,50 @@ impl Validation<'_> {
     /// Returns false for a message that no correct member sends. Only this function judges term numbers, see
     /// [`Validation::believes_number`].
     pub(crate) fn accepts(self, from: Incarnation, message: &Message) -> bool {
-        let ballot = |ballot: &Ballot| self.believes_number(ballot.number);
+        let term = |term: &Term| self.believes_number(term.number);
         // A process that claims this node's replica id has no say in this node's votes (rule 14).
         let other = || {
             let replica = self.known.peers.replica_of(from);
             replica != Some(self.known.my_replica())
         };
         match message {
-            Message::Status(status) => ballot(&status.ballot) && is_status(status),
+            Message::Status(status) => term(&status.term) && is_status(status),
             Message::Append(append) => {
-                ballot(&append.ballot) && consistent(append) && self.has_room_for_overrides(append)
+                term(&append.term) && consistent(append) && self.has_room_for_overrides(append)
             }
             Message::Ack {
-                ballot: b,
+                term: b,
                 position,
                 commit,
-            } => ballot(b) && COUNTING.reaches_all(&[*position, *commit]) && other(),
-            Message::Summary { ballot: b, summary } => ballot(b) && is_summary(summary),
+            } => term(b) && COUNTING.reaches_all(&[*position, *commit]) && other(),
+            Message::Summary { term: b, summary } => term(b) && is_summary(summary),
             Message::Install {
-                ballot: b,
+                term: b,
                 checkpoint,
                 intact_at,
             } => {
-                ballot(b)
+                term(b)
                     && checkpoint.position >= 1
-                    && checkpoint.ballot <= *b
+                    && checkpoint.term <= *b
                     && !checkpoint.history.is_nil()
                     && checkpoint.is_sound(COUNTING)
                     && checkpoint.configuration.is_sound(COUNTING)
                     && COUNTING.reaches(*intact_at)
             }
-            Message::PreVote { ballot: b } => ballot(b),
-            Message::PreVoteReply { ballot: b, .. } => ballot(b) && other(),
-            Message::Prepare { ballot: b, .. } => ballot(b),
-            Message::Promise(promise) => ballot(&promise.ballot) && other() && is_promise(promise),
-            Message::Refuse { promised } => ballot(promised),
+            Message::PreVote { term: b } => term(b),
+            Message::PreVoteReply { term: b, .. } => term(b) && other(),
+            Message::Prepare { term: b, .. } => term(b),
+            Message::Promise(promise) => term(&promise.term) && other() && is_promise(promise),
+            Message::Refuse { promised } => term(promised),
             Message::TakeLeadership { number, .. } => self.believes_number(*number),
             Message::Expects { nodes, promised } => {
-                (1..=MEMBERS_MAX as u32).contains(nodes) && ballot(promised) && other()
+                (1..=MEMBERS_MAX as u32).contains(nodes) && term(promised) && other()
             }
             Message::LogEndReply { end, .. } => COUNTING.reaches(*end),
-            Message::Offer { parcel, .. } => parcel.as_ref().is_none_or(fits),
-            Message::SubmitParcel {
-                number,
-                parcel,
-                head,
-            } => COUNTING.reaches(*number) && fits(parcel) && head.len() == parcel.head as usize,
+            Message::Offer { bulk, .. } => bulk.as_ref().is_none_or(fits),
+            Message::SubmitBulk { number, bulk, head } => {
+                COUNTING.reaches(*number) && fits(bulk) && head.len() == bulk.head as usize
+            }
             Message::Join(join) => {
                 join.overrides.len() <= OVERRIDES_MAX && COUNTING.reaches(join.known_number)
             }
@@ -132,54 +130,54 @@ impl Validation<'_> {
 pub(crate) fn outline(message: &Message) -> String {
     match message {
         Message::Status(status) => format!(
-            "a heartbeat of ballot {}, with its log's end at {}, {} overrides and {} links",
-            status.ballot.number,
+            "a heartbeat of term {}, with its log's end at {}, {} overrides and {} links",
+            status.term.number,
             status.end,
             status.overrides.len(),
             status.outlook.links.len()
         ),
         Message::Append(append) => format!(
-            "order records of ballot {} after position {}, {} entries with {} bytes of payload",
-            append.ballot.number,
+            "order records of term {} after position {}, {} entries with {} bytes of payload",
+            append.term.number,
             append.prev_position,
             append.entries.len(),
             payload_bytes(append)
         ),
-        Message::Summary { ballot, summary } => {
-            let (number, end) = (ballot.number, summary.end);
-            format!("a summary for ballot {number} of a log that ends at {end}")
+        Message::Summary { term, summary } => {
+            let (number, end) = (term.number, summary.end);
+            format!("a summary for term {number} of a log that ends at {end}")
         }
         Message::Install {
-            ballot, checkpoint, ..
+            term, checkpoint, ..
         } => format!(
-            "a checkpoint of ballot {} at position {}, with {} members and {} overrides",
-            ballot.number,
+            "a checkpoint of term {} at position {}, with {} members and {} overrides",
+            term.number,
             checkpoint.position,
             checkpoint.configuration.members.len(),
             checkpoint.overrides.len()
         ),
-        Message::Ack { ballot, .. } => in_ballot("an acknowledgement", ballot.number),
-        Message::PreVote { ballot } => in_ballot("a question", ballot.number),
-        Message::PreVoteReply { ballot, .. } => in_ballot("an answer", ballot.number),
-        Message::Prepare { ballot, .. } => in_ballot("a candidate's request", ballot.number),
-        Message::Promise(promise) => in_ballot("a promise", promise.ballot.number),
-        Message::Refuse { promised } => in_ballot("a refusal", promised.number),
-        Message::TakeLeadership { number, .. } => in_ballot("an offer of leadership", *number),
+        Message::Ack { term, .. } => in_term("an acknowledgement", term.number),
+        Message::PreVote { term } => in_term("a question", term.number),
+        Message::PreVoteReply { term, .. } => in_term("an answer", term.number),
+        Message::Prepare { term, .. } => in_term("a candidate's request", term.number),
+        Message::Promise(promise) => in_term("a promise", promise.term.number),
+        Message::Refuse { promised } => in_term("a refusal", promised.number),
+        Message::TakeLeadership { number, .. } => in_term("an offer of leadership", *number),
         Message::Join(join) => {
             let count = join.overrides.len();
             format!("a request for admission with {count} overrides")
         }
         Message::Expects { nodes, promised } => {
-            let text = in_ballot("support for a founder", promised.number);
+            let text = in_term("support for a founder", promised.number);
             format!("{text}, of {nodes} nodes")
         }
         Message::LogEndReply { end, .. } => format!("the end of a log at {end}"),
-        Message::Offer { parcel, .. } => {
-            let len = parcel.map_or(0, |parcel| parcel.len);
+        Message::Offer { bulk, .. } => {
+            let len = bulk.map_or(0, |bulk| bulk.len);
             format!("an offer of {len} bytes")
         }
-        Message::SubmitParcel { parcel, head, .. } => {
-            let (len, head) = (parcel.len, head.len());
+        Message::SubmitBulk { bulk, head, .. } => {
+            let (len, head) = (bulk.len, head.len());
             format!("a submission of {len} bytes, {head} of them in it")
         }
         Message::Fetch { len, .. } => format!("a request for {len} bytes of a payload"),
@@ -194,8 +192,8 @@ pub(crate) fn outline(message: &Message) -> String {
     }
 }
 
-fn in_ballot(what: &str, number: u64) -> String {
-    format!("{what} in ballot {number}")
+fn in_term(what: &str, number: u64) -> String {
+    format!("{what} in term {number}")
 }
 
 fn payload_bytes(append: &Append) -> u64 {
@@ -204,23 +202,23 @@ fn payload_bytes(append: &Append) -> u64 {
 }
 
 /// True if the bulk payload is within the limits.
-fn fits(parcel: &Parcel) -> bool {
-    parcel.number <= PARCEL_NUMBER_MAX
-        && (1..=PAYLOAD_MAX).contains(&parcel.len)
-        && parcel.head <= HEAD_MAX.min(parcel.len)
+fn fits(bulk: &BulkPayload) -> bool {
+    bulk.number <= BULK_NUMBER_MAX
+        && (1..=PAYLOAD_MAX).contains(&bulk.len)
+        && bulk.head <= HEAD_MAX.min(bulk.len)
 }
 
 /// True if the entries are contiguous, their terms neither fall nor exceed the leader's, and their bodies are sound.
 fn consistent(append: &Append) -> bool {
-    let mut last = (append.prev_position, append.prev_ballot);
+    let mut last = (append.prev_position, append.prev_term);
     COUNTING.reaches_all(&[append.prev_position, append.ack, append.commit])
-        && append.prev_ballot <= append.ballot
+        && append.prev_term <= append.term
         && append.entries.iter().all(|entry| {
             let follows = entry.position == last.0 + 1
-                && entry.ballot >= last.1
-                && entry.ballot <= append.ballot
+                && entry.term >= last.1
+                && entry.term <= append.term
                 && is_body(&entry.body);
-            last = (entry.position, entry.ballot);
+            last = (entry.position, entry.term);
             follows
         })
         && COUNTING.reaches(last.0)
@@ -299,20 +297,20 @@ mod tests {
     fn append(entries: &[(Position, u64)]) -> Append {
         let wire = |(position, number): &(Position, u64)| WireEntry {
             position: *position,
-            ballot: Ballot {
+            term: Term {
                 number: *number,
                 replica: ReplicaId(Uuid([1; 16])),
             },
-            body: WireBody::Full(Body::BallotStart),
+            body: WireBody::Full(Body::TermStart),
         };
-        let ballot = Ballot {
+        let term = Term {
             number: 5,
             replica: ReplicaId(Uuid([1; 16])),
         };
         Append {
-            ballot,
+            term,
             prev_position: 0,
-            prev_ballot: Ballot::default(),
+            prev_term: Term::default(),
             entries: entries.iter().map(wire).collect(),
             ack: 0,
             commit: 0,
@@ -323,11 +321,8 @@ mod tests {
     fn order_records_that_skip_or_fall_are_no_order_records() {
         assert!(consistent(&append(&[(1, 3), (2, 3), (3, 5)])));
         assert!(!consistent(&append(&[(1, 3), (3, 3)])), "a gap");
-        assert!(!consistent(&append(&[(1, 4), (2, 3)])), "a falling ballot");
-        assert!(
-            !consistent(&append(&[(1, 6)])),
-            "beyond the leader's ballot"
-        );
+        assert!(!consistent(&append(&[(1, 4), (2, 3)])), "a falling term");
+        assert!(!consistent(&append(&[(1, 6)])), "beyond the leader's term");
         assert!(!consistent(&append(&[(0, 3)])), "before the start");
     }
 
@@ -346,19 +341,19 @@ mod tests {
             };
             append.entries[0].body = WireBody::Reference { id, len, digest };
             assert_eq!(consistent(&append), is_plausible, "{len}");
-            let parcel = Parcel {
+            let bulk = BulkPayload {
                 len,
-                ..Parcel::default()
+                ..BulkPayload::default()
             };
-            assert_eq!(fits(&parcel), is_plausible, "{len}");
+            assert_eq!(fits(&bulk), is_plausible, "{len}");
         }
-        for (number, is_plausible) in [(PARCEL_NUMBER_MAX, true), (PARCEL_NUMBER_MAX + 1, false)] {
-            let parcel = Parcel {
+        for (number, is_plausible) in [(BULK_NUMBER_MAX, true), (BULK_NUMBER_MAX + 1, false)] {
+            let bulk = BulkPayload {
                 number,
                 len: 1,
-                ..Parcel::default()
+                ..BulkPayload::default()
             };
-            assert_eq!(fits(&parcel), is_plausible, "{number}");
+            assert_eq!(fits(&bulk), is_plausible, "{number}");
         }
     }
 
@@ -392,7 +387,7 @@ mod tests {
         let (mut group, _, peer) = connected();
         let entry = |position| WireEntry {
             position,
-            ballot: Ballot::default(),
+            term: Term::default(),
             body: WireBody::Full(Body::Submission {
                 id: SubmissionId {
                     incarnation: peer,
@@ -425,10 +420,10 @@ mod tests {
     #[test]
     fn a_list_of_overrides_that_nobody_can_note_is_ignored() {
         let (mut group, replica, peer) = connected();
-        let ballot = Ballot { number: 5, replica };
+        let term = Term { number: 5, replica };
         let status = |count| {
             Message::Status(Status {
-                ballot,
+                term,
                 overrides: vec![Uuid([3; 16]); count],
                 ..Status::default()
             })
@@ -439,14 +434,14 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_ballot_is_not_promised() {
+    fn an_absurd_term_is_not_promised() {
         let (mut group, replica, incarnation) = connected();
-        let ballot = Ballot {
+        let term = Term {
             number: u64::MAX,
             replica,
         };
         let message = Message::Status(Status {
-            ballot,
+            term,
             leader: true,
             ..Status::default()
         });
@@ -457,6 +452,6 @@ mod tests {
                 message,
             },
         );
-        assert_eq!(group.ballot(), Ballot::default());
+        assert_eq!(group.term(), Term::default());
     }
 }

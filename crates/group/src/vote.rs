@@ -7,13 +7,13 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Recovered;
-use crate::ids::{Ballot, Incarnation, Position};
+use crate::ids::{Incarnation, Position, Term};
 use crate::message::Message;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Vote {
-    promised: Ballot,
-    persisted: Ballot,
+    promised: Term,
+    persisted: Term,
     amnesiac: bool,
     /// Lost views: configurations that this replica acknowledged may be missing, too. Counts only while `amnesiac`.
     lost_views: bool,
@@ -41,12 +41,12 @@ impl Vote {
     // ---- queries ----
 
     /// The promised term, which is in force here.
-    pub(crate) fn promised(&self) -> Ballot {
+    pub(crate) fn promised(&self) -> Term {
         self.promised
     }
 
     /// The last promise that is on disk.
-    pub(crate) fn persisted(&self) -> Ballot {
+    pub(crate) fn persisted(&self) -> Term {
         self.persisted
     }
 
@@ -77,9 +77,9 @@ impl Vote {
     }
 
     /// Promises this term: accepts no lower one from now on.
-    pub(crate) fn promise(&mut self, ballot: Ballot) {
-        assert!(ballot > self.promised, "promises only rise");
-        self.promised = ballot;
+    pub(crate) fn promise(&mut self, term: Term) {
+        assert!(term > self.promised, "promises only rise");
+        self.promised = term;
         // The held messages belong to a lower term, and are void. So the list stays short, however many promises follow
         // each other.
         self.held.clear();
@@ -96,7 +96,7 @@ impl Vote {
     }
 
     /// A promise is on disk: returns the messages that may be sent now.
-    pub(crate) fn persist(&mut self, promised: Ballot) -> Vec<(Incarnation, Message)> {
+    pub(crate) fn persist(&mut self, promised: Term) -> Vec<(Incarnation, Message)> {
         self.persisted = self.persisted.max(promised);
         match self.is_persisted() {
             true => std::mem::take(&mut self.held),
@@ -153,10 +153,10 @@ impl Vote {
 mod tests {
     use super::*;
 
-    fn ballot(number: u64) -> Ballot {
-        Ballot {
+    fn term(number: u64) -> Term {
+        Term {
             number,
-            ..Ballot::default()
+            ..Term::default()
         }
     }
 
@@ -164,13 +164,13 @@ mod tests {
     fn nobody_hears_of_a_promise_before_it_is_on_disk() {
         let mut vote = Vote::new(&Recovered::default());
         let to = Incarnation::default();
-        vote.promise(ballot(1));
+        vote.promise(term(1));
         assert_eq!(vote.hold(to, Message::Leave), None);
-        vote.promise(ballot(2));
+        vote.promise(term(2));
         let weight = Message::Weight { weight: 1 };
         assert_eq!(vote.hold(to, weight.clone()), None);
-        assert_eq!(vote.persist(ballot(1)), [], "it was overtaken");
-        assert_eq!(vote.persist(ballot(2)), [(to, weight)]);
+        assert_eq!(vote.persist(term(1)), [], "it was overtaken");
+        assert_eq!(vote.persist(term(2)), [(to, weight)]);
         assert_eq!(vote.hold(to, Message::Leave), Some(Message::Leave));
     }
 
@@ -198,7 +198,7 @@ mod tests {
     #[should_panic(expected = "promises only rise")]
     fn promises_only_rise() {
         let mut vote = Vote::new(&Recovered::default());
-        vote.promise(ballot(2));
-        vote.promise(ballot(2));
+        vote.promise(term(2));
+        vote.promise(term(2));
     }
 }

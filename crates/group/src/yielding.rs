@@ -9,7 +9,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::branches::Branches;
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Incarnation, Uuid};
-use crate::message::{Standing, Status};
+use crate::message::{ComponentState, Status};
 use crate::peer::Peer;
 use crate::split::common;
 
@@ -29,7 +29,7 @@ impl<'a> Branches<'a> {
         }
         let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
             let status = peer.status.as_ref()?;
-            (!self.known().has_twin(peer.replica, incarnation)).then_some(status)
+            (!self.known().has_duplicate(peer.replica, incarnation)).then_some(status)
         });
         let kept = statuses.filter_map(|status| self.kept_before(status)).min();
         &own[..kept.unwrap_or(own.len())]
@@ -44,7 +44,7 @@ impl<'a> Branches<'a> {
         // A component that still lists this process as a member may be about to lose its majority.
         let is_without_me =
             self.forced_views.has_given_way() || !status.members.contains(&self.context.me());
-        let gives_way = status.standing == Standing::Primary
+        let gives_way = status.component_state == ComponentState::Primary
             && status.history == self.log.committed().history
             && is_without_me
             && own[kept..].iter().all(yields)
@@ -94,7 +94,8 @@ impl<'a> Branches<'a> {
         let with_them = |peer: &Peer| {
             let status = peer.status.as_ref().filter(|_| peer.up);
             status.is_some_and(|status| {
-                status.standing == Standing::Primary && status.overrides.starts_with(overrides)
+                status.component_state == ComponentState::Primary
+                    && status.overrides.starts_with(overrides)
             })
         };
         let went = |member: &Member| {

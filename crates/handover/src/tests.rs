@@ -80,9 +80,9 @@ impl UnderLock for Numbers {
 #[test]
 fn nobody_waits_longer_than_he_wants_to() {
     let handover = Handover::new(Numbers::default());
-    let patience = Duration::from_millis(20);
+    let timeout = Duration::from_millis(20);
     let event = |_: &mut Numbers, ticket| Event::Call(ticket, 1);
-    assert_eq!(handover.call_for(patience, event), None);
+    assert_eq!(handover.call_for(timeout, event), None);
     handover.with(|numbers| {
         assert!(numbers.calls.is_empty());
         assert!(numbers.waiting.is_idle());

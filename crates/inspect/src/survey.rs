@@ -12,7 +12,7 @@ use crate::node::Node;
 use crate::refusal::Refusal;
 
 /// The time limit for each step of an answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A member, and its answer.
 pub(crate) struct Member {
@@ -134,7 +134,7 @@ impl Survey {
 }
 
 fn ask(login: &Login) -> Result<Node, Refusal> {
-    let sample = Database::new(login.clone(), PATIENCE).whole_sample()?;
+    let sample = Database::new(login.clone(), TIMEOUT).whole_sample()?;
     let node = Node::new(sample);
     let endpoint = login.endpoint.to_string();
     match node.status("wsrep_provider_name") {

@@ -5,7 +5,7 @@ use crate::memo::Memo;
 use crate::network::{NODES, Phase};
 use crate::process::{Input, replica};
 use crate::system::System;
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 
 /// One step of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn possible(system: &System, bound: &Bound, memo: &Memo, actions: &mut Vec<A
         if process.value.writing.is_some() {
             actions.push(Action::Persisted(to));
         }
-        let primary = process.value.group.standing() == Standing::Primary;
+        let primary = process.value.group.component_state() == ComponentState::Primary;
         if primary && spent.submissions[to] < bound.submissions[to] {
             actions.push(Action::Submit(to));
         }
@@ -127,9 +127,9 @@ pub fn input_of(system: &System, action: Action) -> Option<Input> {
         Action::Submit(_) => Input::Submit,
         Action::Deliver { from, to } => {
             let channel = system.network.channel(from, to);
-            match channel.parcels.front().filter(|_| channel.told) {
+            match channel.bulk_payloads.front().filter(|_| channel.told) {
                 None => Input::Up(replica(from as u8), channel.peer),
-                Some(parcel) => Input::Parcel(channel.peer, parcel.clone()),
+                Some(bulk) => Input::BulkPayload(channel.peer, bulk.clone()),
             }
         }
         Action::Notice { at, of } => Input::Down(system.network.channel(of, at).peer),

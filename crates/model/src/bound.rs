@@ -37,7 +37,7 @@ pub struct Bound {
     /// Number of breaks of connections, in total.
     pub breaks_total: u8,
     /// Number of terms after the first. Without this limit, two candidates can outbid each other for ever.
-    pub ballots: u64,
+    pub terms: u64,
 }
 
 /// How often each kind of action has happened.
@@ -52,12 +52,12 @@ pub struct Spent {
 }
 
 /// The number of the formed group's term.
-const FIRST_BALLOT: u64 = 1;
+const FIRST_TERM: u64 = 1;
 
 impl Bound {
     /// True if the process is within the bound.
     pub fn includes(&self, process: &Process) -> bool {
-        process.group.ballot().number <= FIRST_BALLOT + self.ballots
+        process.group.term().number <= FIRST_TERM + self.terms
     }
 }
 
@@ -76,7 +76,7 @@ const QUIET: Bound = Bound {
     restarts: 0,
     breaks: &[],
     breaks_total: 0,
-    ballots: 3,
+    terms: 3,
 };
 
 /// Explored by the tests.
@@ -86,7 +86,7 @@ pub const SMALL: &[Bound] = &[
         about: "members take leadership from a leader that is alive",
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
     Bound {
@@ -103,7 +103,7 @@ pub const SMALL: &[Bound] = &[
         waits: [0, 1, 0],
         crashes: [true, false, false],
         restarts: 1,
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
     Bound {
@@ -122,7 +122,7 @@ pub const LARGE: &[Bound] = &[
         about: "two commits, two changes of leadership",
         submissions: [1, 1, 0],
         waits: [0, 1, 1],
-        ballots: 2,
+        terms: 2,
         ..QUIET
     },
     Bound {
@@ -130,7 +130,7 @@ pub const LARGE: &[Bound] = &[
         about: "one commit, three changes of leadership",
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
-        ballots: 3,
+        terms: 3,
         ..QUIET
     },
     Bound {
@@ -142,7 +142,7 @@ pub const LARGE: &[Bound] = &[
         },
         submissions: [1, 0, 0],
         waits: [0, 1, 1],
-        ballots: 2,
+        terms: 2,
         ..QUIET
     },
     Bound {
@@ -151,7 +151,7 @@ pub const LARGE: &[Bound] = &[
         submissions: [1, 1, 0],
         waits: [0, 1, 1],
         crashes: [true, false, false],
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
     Bound {
@@ -161,7 +161,7 @@ pub const LARGE: &[Bound] = &[
         waits: [0, 1, 0],
         crashes: [true, false, false],
         restarts: 1,
-        ballots: 2,
+        terms: 2,
         ..QUIET
     },
     Bound {
@@ -171,7 +171,7 @@ pub const LARGE: &[Bound] = &[
         waits: [0, 1, 0],
         crashes: [false, false, true],
         restarts: 1,
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
     Bound {
@@ -184,7 +184,7 @@ pub const LARGE: &[Bound] = &[
         waits: [0, 1, 0],
         crashes: [false, false, true],
         restarts: 1,
-        ballots: 2,
+        terms: 2,
         ..QUIET
     },
     Bound {
@@ -194,7 +194,7 @@ pub const LARGE: &[Bound] = &[
         waits: [0, 1, 0],
         breaks: &[(0, 1), (0, 2)],
         breaks_total: 2,
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
     Bound {
@@ -204,7 +204,7 @@ pub const LARGE: &[Bound] = &[
         waits: [0, 1, 1],
         breaks: &[(0, 1)],
         breaks_total: 1,
-        ballots: 2,
+        terms: 2,
         ..QUIET
     },
     Bound {
@@ -213,7 +213,7 @@ pub const LARGE: &[Bound] = &[
         waits: [2, 1, 1],
         breaks: &[(0, 2)],
         breaks_total: 1,
-        ballots: 1,
+        terms: 1,
         ..QUIET
     },
 ];

@@ -1,6 +1,6 @@
 //! The properties that no state may break.
 
-use trireme_group::{Ballot, Message};
+use trireme_group::{Message, Term};
 
 use crate::process::Fact;
 
@@ -15,7 +15,7 @@ pub struct Breach {
 #[derive(Clone, Copy, Debug)]
 pub struct Rule(pub &'static str);
 
-pub const ONE_SEQUENCER: Rule = Rule("one leader per ballot");
+pub const ONE_SEQUENCER: Rule = Rule("one leader per term");
 pub const HISTORIES: Rule = Rule("histories agree");
 pub const KEPT: Rule = Rule("what is committed is in the log of every later leader");
 pub const ONCE: Rule = Rule("no submission is delivered twice or out of turn");
@@ -38,15 +38,13 @@ impl Rule {
 }
 
 /// The promise that must be on disk before this message leaves (rule 4); None if the message needs none.
-pub fn rests_on(message: &Message) -> Option<Ballot> {
+pub fn rests_on(message: &Message) -> Option<Term> {
     match message {
-        Message::Promise(promise) => Some(promise.ballot),
-        Message::Prepare { ballot, .. } => Some(*ballot),
-        Message::Ack {
-            ballot, position, ..
-        } if *position > 0 => Some(*ballot),
-        Message::Append(append) if append.ack > 0 => Some(append.ballot),
-        Message::Status(status) if status.ack > 0 => Some(status.ballot),
+        Message::Promise(promise) => Some(promise.term),
+        Message::Prepare { term, .. } => Some(*term),
+        Message::Ack { term, position, .. } if *position > 0 => Some(*term),
+        Message::Append(append) if append.ack > 0 => Some(append.term),
+        Message::Status(status) if status.ack > 0 => Some(status.term),
         _ => None,
     }
 }

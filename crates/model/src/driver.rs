@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use trireme_group::{
-    Action, Ballot, Body, Delivery, Event, Fate, Incarnation, Message, Position, Uuid,
+    Action, Body, Delivery, Event, Fate, Incarnation, Message, Position, Term, Uuid,
 };
 
 use crate::breach;
@@ -40,7 +40,7 @@ impl Process {
             say_joined: false,
             joined_before: self.joined.clone(),
         };
-        let before = self.group.is_leader().then(|| self.group.ballot());
+        let before = self.group.is_leader().then(|| self.group.term());
         let outcome = catch_unwind(AssertUnwindSafe(|| run.input(input)));
         if let Err(panic) = outcome {
             let formatted = panic.downcast_ref::<String>().cloned();
@@ -49,9 +49,9 @@ impl Process {
             run.facts.push(breach::ASSERTION.fact(text));
         }
         let group = &mut run.process.group;
-        if group.is_leader() && before != Some(group.ballot()) {
+        if group.is_leader() && before != Some(group.term()) {
             let log = run.process.log.clone();
-            run.facts.push(Fact::TookLeadership(group.ballot(), log));
+            run.facts.push(Fact::TookLeadership(group.term(), log));
         }
         if group.rebase(NOW_MS).truncations > 0 {
             run.facts.push(Fact::Truncated);
@@ -84,8 +84,8 @@ impl Run {
             Input::Dead(incarnation) => Event::PeerDead {
                 incarnation: *incarnation,
             },
-            Input::Parcel(from, parcel) => {
-                for message in &parcel.value {
+            Input::BulkPayload(from, bulk) => {
+                for message in &bulk.value {
                     let (from, message) = (*from, message.clone());
                     let event = Event::Message { from, message };
                     process.group.handle(NOW_MS, event);
@@ -122,13 +122,13 @@ impl Run {
     /// Ends the batch and carries out the core's actions, until the core has no more.
     fn flush(&mut self) {
         loop {
-            let ballot = self.process.group.ballot();
+            let term = self.process.group.term();
             let mut actions = Vec::new();
             self.process.group.flush(&self.process.log, &mut actions);
             for action in actions {
-                self.carry_out(action, ballot);
+                self.carry_out(action, term);
             }
-            self.report_commits(self.process.group.commit(), ballot);
+            self.report_commits(self.process.group.commit(), term);
             let process = &mut self.process;
             let mut again = false;
             if process.joined != self.joined_before {
@@ -155,7 +155,7 @@ impl Run {
         }
     }
 
-    fn carry_out(&mut self, action: Action, ballot: Ballot) {
+    fn carry_out(&mut self, action: Action, term: Term) {
         let process = &mut self.process;
         match action {
             Action::Send { to, message } => self.send(&to, message),
@@ -183,7 +183,7 @@ impl Run {
             }
             Action::Reset { checkpoint } => {
                 if let Some(upto) = self.delivered.last().copied() {
-                    self.report_commits(upto, ballot);
+                    self.report_commits(upto, term);
                 }
                 let process = &mut self.process;
                 process.log = Log::starting_at(checkpoint.position);
@@ -273,7 +273,7 @@ impl Run {
         }
     }
 
-    fn report_commits(&mut self, upto: Position, ballot: Ballot) {
+    fn report_commits(&mut self, upto: Position, term: Term) {
         let process = &mut self.process;
         while process.committed < upto {
             process.committed += 1;
@@ -284,7 +284,7 @@ impl Run {
             };
             self.facts.push(Fact::Committed {
                 entry: entry.clone(),
-                ballot,
+                term,
                 delivered: self.delivered.contains(&process.committed),
             });
         }

@@ -1,6 +1,6 @@
 //! The start state of all explorations: a formed group of three voters, idle.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 
 use crate::actions::{Action, apply};
 use crate::bound::{Bound, Spent};
@@ -76,7 +76,7 @@ fn is_formed(system: &System) -> bool {
         node.running().is_some_and(|process| {
             let configuration = process.group.configuration();
             let voters = configuration.members.iter().filter(|m| m.voter).count();
-            process.group.standing() == Standing::Primary && voters == NODES
+            process.group.component_state() == ComponentState::Primary && voters == NODES
         })
     })
 }

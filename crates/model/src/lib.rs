@@ -23,7 +23,7 @@
 //!   entries: the log tail is never trimmed, windows never fill.
 //! - Clients submit one byte. The simulation (`crates/group/tests/simulation`) covers reads, leaving, changes of
 //!   weight, overrides, duplicate replicas and foreign processes.
-//! - Terms are bounded (`Bound::ballots`): without a timer, two candidates can outbid each other for ever.
+//! - Terms are bounded (`Bound::terms`): without a timer, two candidates can outbid each other for ever.
 
 #![forbid(unsafe_code)]
 

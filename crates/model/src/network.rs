@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trireme_group::Incarnation;
 
-use crate::process::Parcel;
+use crate::process::BulkPayload;
 
 /// Number of nodes.
 pub const NODES: usize = 3;
@@ -19,7 +19,7 @@ pub struct Channel {
     pub peer: Incarnation,
     /// True once the receiver was told that the connection is up.
     pub told: bool,
-    pub parcels: VecDeque<Arc<Parcel>>,
+    pub bulk_payloads: VecDeque<Arc<BulkPayload>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -83,10 +83,10 @@ impl Network {
         self.0[from][to] = Channel::default();
     }
 
-    pub fn send(&mut self, from: usize, to: usize, parcel: Arc<Parcel>) {
+    pub fn send(&mut self, from: usize, to: usize, bulk: Arc<BulkPayload>) {
         let channel = &mut self.0[from][to];
         if channel.phase == Phase::Open {
-            channel.parcels.push_back(parcel);
+            channel.bulk_payloads.push_back(bulk);
         }
     }
 
@@ -94,7 +94,7 @@ impl Network {
     pub fn receive(&mut self, from: usize, to: usize) {
         let channel = &mut self.0[from][to];
         if channel.told {
-            channel.parcels.pop_front();
+            channel.bulk_payloads.pop_front();
         }
         channel.told = true;
     }
@@ -102,6 +102,6 @@ impl Network {
     /// True if something is under way that the receiver can get.
     pub fn has_arrivals(&self, from: usize, to: usize) -> bool {
         let channel = &self.0[from][to];
-        channel.phase != Phase::Closed && (!channel.told || !channel.parcels.is_empty())
+        channel.phase != Phase::Closed && (!channel.told || !channel.bulk_payloads.is_empty())
     }
 }

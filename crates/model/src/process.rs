@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trireme_group::{
-    Ballot, Checkpoint, Config, Entry, Group, Incarnation, LogReader, Member, Message, NotNow,
-    Position, Recovered, ReplicaId, SubmissionId, TimeMs, Uuid,
+    Checkpoint, Config, Entry, Group, Incarnation, LogReader, Member, Message, NotNow, Position,
+    Recovered, ReplicaId, SubmissionId, Term, TimeMs, Uuid,
 };
 
 use crate::bound::BEAT_MS;
@@ -16,7 +16,7 @@ use crate::fingerprint::Known;
 /// The reading of every process's clock before each input (see [`Group::rebase`]).
 pub const NOW_MS: TimeMs = 1_000_000;
 /// Messages that arrive together, as one batch.
-pub type Parcel = Known<Vec<Message>>;
+pub type BulkPayload = Known<Vec<Message>>;
 
 /// An event for a process.
 #[derive(Clone, Debug, Hash)]
@@ -25,7 +25,7 @@ pub enum Input {
     Up(ReplicaId, Incarnation),
     Down(Incarnation),
     Dead(Incarnation),
-    Parcel(Incarnation, Arc<Parcel>),
+    BulkPayload(Incarnation, Arc<BulkPayload>),
     /// The promise that was being written is on disk.
     Persisted,
     /// This much time passes, then the core checks its timers.
@@ -85,12 +85,12 @@ pub enum Fact {
     Committed {
         entry: Arc<Known<Entry>>,
         /// The process's term when it committed the entry.
-        ballot: Ballot,
+        term: Term,
         delivered: bool,
     },
     Reset(Checkpoint),
     Withdrawn(SubmissionId),
-    TookLeadership(Ballot, Log),
+    TookLeadership(Term, Log),
     Truncated,
     Breach(Breach),
 }
@@ -99,7 +99,7 @@ pub enum Fact {
 #[derive(Debug)]
 pub struct Outcome {
     pub process: Arc<Known<Process>>,
-    pub sent: Vec<(Incarnation, Arc<Parcel>)>,
+    pub sent: Vec<(Incarnation, Arc<BulkPayload>)>,
     pub facts: Vec<Fact>,
 }
 
@@ -114,9 +114,9 @@ pub struct Process {
     /// Members that have said that they are JOINED.
     pub joined: BTreeSet<Incarnation>,
     /// The promise on disk.
-    pub persisted: Ballot,
+    pub persisted: Term,
     /// The promise that is being written; always None if the disk takes no time.
-    pub writing: Option<Ballot>,
+    pub writing: Option<Term>,
     pub slow_disk: bool,
     pub batched: bool,
     pub last_number: u64,

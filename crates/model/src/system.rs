@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use trireme_group::{Ballot, Body, Incarnation, Recovered};
+use trireme_group::{Body, Incarnation, Recovered, Term};
 
 use crate::bound::{Bound, Spent};
 use crate::breach::Breach;
@@ -19,7 +19,7 @@ pub struct Node {
     pub process: Option<Arc<Known<Process>>>,
     pub starts: u8,
     /// The promise on disk while no process runs.
-    pub promised: Ballot,
+    pub promised: Term,
 }
 
 impl Node {
@@ -32,7 +32,7 @@ impl Node {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub commit_after_crash: bool,
-    pub commit_in_new_ballot: bool,
+    pub commit_in_new_term: bool,
     pub truncation: bool,
     pub removal: bool,
     pub readmission: bool,
@@ -47,7 +47,7 @@ pub struct System {
     pub truth: Arc<Known<Truth>>,
     pub spent: Spent,
     /// The highest term whose leader has crashed.
-    pub crashed: Ballot,
+    pub crashed: Term,
     pub breach: Option<Arc<Breach>>,
     pub seen: Seen,
 }
@@ -77,7 +77,7 @@ impl System {
             network: Network::default(),
             truth: Arc::new(Known::new(Truth::default())),
             spent: Spent::default(),
-            crashed: Ballot::default(),
+            crashed: Term::default(),
             breach: None,
             seen: Seen::default(),
         }
@@ -104,7 +104,7 @@ impl System {
         };
         self.nodes[node].promised = process.value.persisted;
         if process.value.group.is_leader() {
-            self.crashed = self.crashed.max(process.value.group.ballot());
+            self.crashed = self.crashed.max(process.value.group.term());
         }
         for other in (0..NODES).filter(|other| *other != node) {
             self.network.break_off(node, other);
@@ -122,10 +122,10 @@ impl System {
         };
         let who = process.value.incarnation;
         let outcome = memo.handle(process, input);
-        for (to, parcel) in &outcome.sent {
+        for (to, bulk) in &outcome.sent {
             let target = (0..NODES).find(|target| self.current(*target) == Some(*to));
             if let Some(target) = target {
-                self.network.send(node, target, parcel.clone());
+                self.network.send(node, target, bulk.clone());
             }
         }
         self.nodes[node].process = Some(outcome.process.clone());
@@ -155,9 +155,9 @@ impl System {
 
     fn watch(&mut self, fact: &Fact, truth: &Truth) {
         match fact {
-            Fact::Committed { entry, ballot, .. } if entry.value.position > truth.end() => {
-                let crashed = self.crashed > Ballot::default();
-                self.seen.commit_after_crash |= crashed && *ballot > self.crashed;
+            Fact::Committed { entry, term, .. } if entry.value.position > truth.end() => {
+                let crashed = self.crashed > Term::default();
+                self.seen.commit_after_crash |= crashed && *term > self.crashed;
                 let known = truth.configuration();
                 if let (Body::Configuration(now), Some(before)) = (&entry.value.body, known) {
                     let returned = |start: u8, node: usize| incarnation(node as u8, start);

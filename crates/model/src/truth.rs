@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use trireme_group::{Ballot, Body, Configuration, Entry, Incarnation, Position, SubmissionId};
+use trireme_group::{Body, Configuration, Entry, Incarnation, Position, SubmissionId, Term};
 
 use crate::breach::{self, Breach};
 use crate::fingerprint::Known;
@@ -15,7 +15,7 @@ use crate::process::{Fact, Log};
 struct Committed {
     entry: Arc<Known<Entry>>,
     /// The lowest term of a process at the time when it committed the entry.
-    ballot: Ballot,
+    term: Term,
     delivered: bool,
 }
 
@@ -32,7 +32,7 @@ struct Leadership {
 pub struct Truth {
     committed: Vec<Committed>,
     /// The leader of each term, with its log.
-    leaderships: BTreeMap<Ballot, Leadership>,
+    leaderships: BTreeMap<Term, Leadership>,
     withdrawn: BTreeSet<SubmissionId>,
 }
 
@@ -62,7 +62,7 @@ impl Truth {
         match fact {
             Fact::Committed {
                 entry,
-                ballot,
+                term,
                 delivered,
             } => {
                 let known = entry.value.position.checked_sub(1).map(|at| at as usize);
@@ -71,8 +71,8 @@ impl Truth {
                     None => self.commit(who, entry, *delivered)?,
                 }
                 let known = &mut self.committed[entry.value.position as usize - 1];
-                if *ballot < known.ballot || known.ballot == Ballot::default() {
-                    known.ballot = *ballot;
+                if *term < known.term || known.term == Term::default() {
+                    known.term = *term;
                 }
                 self.is_kept()
             }
@@ -80,10 +80,10 @@ impl Truth {
                 let at = checkpoint.position.checked_sub(1).map(|at| at as usize);
                 let known = at.and_then(|at| self.committed.get(at));
                 match known {
-                    Some(known) if known.entry.value.ballot == checkpoint.ballot => Ok(()),
+                    Some(known) if known.entry.value.term == checkpoint.term => Ok(()),
                     _ => Err(breach::HISTORIES.broken(format!(
                         "{who} begins at {} of {}, where {known:?} is committed",
-                        checkpoint.position, checkpoint.ballot
+                        checkpoint.position, checkpoint.term
                     ))),
                 }
             }
@@ -101,13 +101,13 @@ impl Truth {
                     ))),
                 }
             }
-            Fact::TookLeadership(ballot, log) => {
+            Fact::TookLeadership(term, log) => {
                 let (holder, log) = (who, log.clone());
-                let before = self.leaderships.insert(*ballot, Leadership { holder, log });
+                let before = self.leaderships.insert(*term, Leadership { holder, log });
                 match before.filter(|leadership| leadership.holder != who) {
                     None => self.is_kept(),
                     Some(other) => Err(breach::ONE_SEQUENCER.broken(format!(
-                        "{who} takes leadership of {ballot}, which was {}'s",
+                        "{who} takes leadership of {term}, which was {}'s",
                         other.holder
                     ))),
                 }
@@ -157,7 +157,7 @@ impl Truth {
         }
         self.committed.push(Committed {
             entry: entry.clone(),
-            ballot: Ballot::default(),
+            term: Term::default(),
             delivered,
         });
         Ok(())
@@ -165,15 +165,15 @@ impl Truth {
 
     /// Checks rule 1: an entry committed in an earlier term was in the log of every later leader.
     fn is_kept(&self) -> Result<(), Breach> {
-        for (ballot, leadership) in &self.leaderships {
-            for earlier in self.committed.iter().filter(|c| c.ballot < *ballot) {
+        for (term, leadership) in &self.leaderships {
+            for earlier in self.committed.iter().filter(|c| c.term < *term) {
                 let position = earlier.entry.value.position;
                 if position > leadership.log.base()
                     && leadership.log.get(position) != Some(&earlier.entry)
                 {
                     return Err(breach::KEPT.broken(format!(
-                        "{} took leadership of {ballot} without {position}, committed in {}",
-                        leadership.holder, earlier.ballot
+                        "{} took leadership of {term} without {position}, committed in {}",
+                        leadership.holder, earlier.term
                     )));
                 }
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use trireme_group::{
-    Append, Ballot, Body, Configuration, Incarnation, Message, Position, ReplicaId, Status, Uuid,
+    Append, Body, Configuration, Incarnation, Message, Position, ReplicaId, Status, Term, Uuid,
     WireBody,
 };
 
@@ -34,9 +34,9 @@ fn action_in_words(system: &System, action: Action) -> String {
         Action::Submit(node) => format!("{} submits", name(node)),
         Action::Deliver { from, to } => {
             let channel = system.network.channel(from, to);
-            let parcel = channel.parcels.front().filter(|_| channel.told);
-            let what = parcel.map_or("connected".into(), |parcel| {
-                let each: Vec<_> = parcel.value.iter().map(in_words).collect();
+            let bulk = channel.bulk_payloads.front().filter(|_| channel.told);
+            let what = bulk.map_or("connected".into(), |bulk| {
+                let each: Vec<_> = bulk.value.iter().map(in_words).collect();
                 each.join("; ")
             });
             format!("{} -> {}: {what}", name(from), name(to))
@@ -60,11 +60,11 @@ fn processes(system: &System) -> String {
         Some(process) => {
             let group = &process.group;
             let leadership = if group.is_leader() { "*" } else { "" };
-            let (standing, ballot) = (group.standing(), ballot(group.ballot()));
+            let (component_state, term) = (group.component_state(), term(group.term()));
             let name = incarnation(process.incarnation);
-            let standing = &format!("{standing:?}")[..1];
+            let component_state = &format!("{component_state:?}")[..1];
             format!(
-                "{name}{leadership} {ballot} {standing} {}/{}",
+                "{name}{leadership} {term} {component_state} {}/{}",
                 group.commit(),
                 group.end()
             )
@@ -89,8 +89,8 @@ fn incarnation(incarnation: Incarnation) -> String {
     format!("{}{}", uuid(incarnation.0), incarnation.0.0[1])
 }
 
-fn ballot(ballot: Ballot) -> String {
-    format!("{}{}", ballot.number, replica(ballot.replica))
+fn term(term: Term) -> String {
+    format!("{}{}", term.number, replica(term.replica))
 }
 
 fn members(configuration: &Configuration) -> String {
@@ -107,7 +107,7 @@ fn members(configuration: &Configuration) -> String {
 
 fn body(body: &Body) -> String {
     match body {
-        Body::BallotStart => "start".into(),
+        Body::TermStart => "start".into(),
         Body::Configuration(configuration) => members(configuration),
         Body::Submission { id, .. } => format!("{}/{}", incarnation(id.incarnation), id.number),
         Body::Void { id } => format!("void {}/{}", incarnation(id.incarnation), id.number),
@@ -116,20 +116,20 @@ fn body(body: &Body) -> String {
 
 fn append(append: &Append) -> String {
     let entry =
-        |position: Position, at: Ballot, what: String| format!("{position}@{}={what}", ballot(at));
+        |position: Position, at: Term, what: String| format!("{position}@{}={what}", term(at));
     let entries = append.entries.iter().map(|e| match &e.body {
-        WireBody::Full(full) => entry(e.position, e.ballot, body(full)),
+        WireBody::Full(full) => entry(e.position, e.term, body(full)),
         WireBody::Reference { id, .. } => {
             let what = format!("ref {}/{}", incarnation(id.incarnation), id.number);
-            entry(e.position, e.ballot, what)
+            entry(e.position, e.term, what)
         }
     });
     let entries: Vec<_> = entries.collect();
     format!(
         "append {} after {}@{}: [{}] ack {} commit {}",
-        ballot(append.ballot),
+        term(append.term),
         append.prev_position,
-        ballot(append.prev_ballot),
+        term(append.prev_term),
         entries.join(", "),
         append.ack,
         append.commit
@@ -140,8 +140,8 @@ fn status(status: &Status) -> String {
     let leadership = if status.leader { "leader " } else { "" };
     format!(
         "status {leadership}{} {:?} view {} ack {} end {} commit {}",
-        ballot(status.ballot),
-        status.standing,
+        term(status.term),
+        status.component_state,
         status.configuration_number,
         status.ack,
         status.end,
@@ -160,41 +160,41 @@ fn in_words(message: &Message) -> String {
         }
         Message::Append(a) => append(a),
         Message::Ack {
-            ballot: b,
+            term: b,
             position,
             commit,
-        } => format!("ack {} {position} commit {commit}", ballot(*b)),
-        Message::Summary { ballot: b, summary } => {
+        } => format!("ack {} {position} commit {commit}", term(*b)),
+        Message::Summary { term: b, summary } => {
             format!(
                 "summary {} end {} commit {}",
-                ballot(*b),
+                term(*b),
                 summary.end,
                 summary.commit
             )
         }
         Message::Install {
-            ballot: b,
+            term: b,
             checkpoint,
             intact_at,
         } => format!(
             "install {} at {} intact at {intact_at}",
-            ballot(*b),
+            term(*b),
             checkpoint.position
         ),
-        Message::PreVote { ballot: b } => format!("pre-vote {}?", ballot(*b)),
-        Message::PreVoteReply { ballot: b, granted } => {
-            format!("pre-vote {} {granted}", ballot(*b))
+        Message::PreVote { term: b } => format!("pre-vote {}?", term(*b)),
+        Message::PreVoteReply { term: b, granted } => {
+            format!("pre-vote {} {granted}", term(*b))
         }
-        Message::Prepare { ballot: b, .. } => format!("prepare {}", ballot(*b)),
+        Message::Prepare { term: b, .. } => format!("prepare {}", term(*b)),
         Message::Promise(promise) => format!(
             "promise {} end {}@{} commit {}{}",
-            ballot(promise.ballot),
+            term(promise.term),
             promise.summary.end,
-            ballot(promise.summary.end_ballot),
+            term(promise.summary.end_term),
             promise.summary.commit,
             if promise.amnesiac { " amnesiac" } else { "" }
         ),
-        Message::Refuse { promised } => format!("refuse, promised {}", ballot(*promised)),
+        Message::Refuse { promised } => format!("refuse, promised {}", term(*promised)),
         Message::Join(join) => format!("join, knows view {}", join.known_number),
         other => format!("{other:?}"),
     }

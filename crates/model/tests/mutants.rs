@@ -51,25 +51,25 @@ fn shorter_log_leads() {
 }
 
 #[test]
-fn lower_ballot_followed() {
-    is_caught(Mutant::LowerBallotFollowed, &small("leader crash"), 18);
+fn lower_term_followed() {
+    is_caught(Mutant::LowerTermFollowed, &small("leader crash"), 18);
 }
 
 #[test]
-fn old_ballot_acks_count() {
+fn old_term_acks_count() {
     let bound = Bound {
         submissions: [0, 0, 0],
-        ballots: 2,
+        terms: 2,
         ..small("takeover")
     };
-    is_caught(Mutant::OldBallotAcksCount, &bound, 24);
+    is_caught(Mutant::OldTermAcksCount, &bound, 24);
 }
 
 #[test]
 fn duplicate_ordered() {
     let bound = Bound {
         submissions: [0, 1, 0],
-        ballots: 2,
+        terms: 2,
         ..small("takeover")
     };
     is_caught(Mutant::DuplicateOrdered, &bound, 24);
@@ -80,7 +80,7 @@ fn amnesiac_counts_as_intact() {
     let bound = Bound {
         submissions: [1, 0, 0],
         waits: [0, 1, 0],
-        ballots: 1,
+        terms: 1,
         ..small("member restart")
     };
     is_caught(Mutant::AmnesiacCountsAsIntact, &bound, 18);

@@ -57,11 +57,11 @@ macro_rules! mutants {
 
 mutants! {
     group {
-        old_ballot_acks_count: OldBallotAcksCount,
+        old_term_acks_count: OldTermAcksCount,
         old_entries_commit_by_count: OldEntriesCommitByCount,
         half_is_a_majority: HalfIsAMajority,
         promise_not_persisted: PromiseNotPersisted,
-        lower_ballot_followed: LowerBallotFollowed,
+        lower_term_followed: LowerTermFollowed,
         suffix_acknowledged: SuffixAcknowledged,
         shorter_log_leads: ShorterLogLeads,
         amnesiac_counts_as_intact: AmnesiacCountsAsIntact,
@@ -93,7 +93,7 @@ mutants! {
         support_moves_freely: SupportMovesFreely,
         large_not_awaited: LargeNotAwaited,
         lost_part_not_asked_again: LostPartNotAskedAgain,
-        twins_vote: TwinsVote,
+        duplicates_vote: DuplicatesVote,
         split_not_told: SplitNotTold,
         survivor_says_nothing: SurvivorSaysNothing,
         pending_view_unheeded: PendingViewUnheeded,
@@ -231,7 +231,7 @@ mutants! {
         accept_spins: AcceptSpins in "trireme-transport" "descriptors" "a_node_without_a_free_descriptor_keeps_its_peers_and_takes_others_later",
     }
     handover {
-        answer_at_the_end_lost: AnswerAtTheEndLost in "trireme-handover" "schedules" "an_answer_meets_the_end_of_patience",
+        answer_at_the_end_lost: AnswerAtTheEndLost in "trireme-handover" "schedules" "an_answer_meets_the_end_of_timeout",
         last_applier_leaves: LastApplierLeaves in "trireme-handover" "schedules" "the_last_applier_stays",
     }
     node {

@@ -27,7 +27,7 @@ pub use exposure::Exposure;
 pub use latency::Latency;
 pub use line::Line;
 pub use mark_file::MarkFile;
-pub use progress::{LEAVE_PATIENCE, Progress};
+pub use progress::{LEAVE_TIMEOUT, Progress};
 pub use stages::{CommitClock, Percentiles, STAGES, Stage, StageTimer, commit_times};
 pub use station::Station;
 pub use text::{LINE_BYTES_MAX, one_line};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Time after which an unanswered leave is given up (MariaDB's suites kill a server that takes more than 10 s to stop).
-pub const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+pub const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time between two lines about the same refusal: a node asks again several times a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
-use trireme_group::{Config, Incarnation, Member, ReplicaId, Uuid, Wish};
+use trireme_group::{Config, Incarnation, Member, Preference, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
 use trireme_replicator::{self as replicator, Gtid};
 use trireme_tls::{Credentials, Files, TlsError};
@@ -270,17 +270,17 @@ fn group_config(options: &Options, me: Member) -> Config {
         ignore_split_brain: options.bool("pc.ignore_sb"),
         ignore_quorum: options.bool("pc.ignore_quorum"),
         wait_evidence_ms: options.duration_ms("pc.wait_evidence"),
-        wish: leadership_wish(options),
+        preference: leadership_preference(options),
         ..Config::new(me)
     }
 }
 
-/// Returns this node's wish for leadership (`repl.sequencer`).
-pub fn leadership_wish(options: &Options) -> Wish {
+/// Returns this node's preference for leadership (`repl.sequencer`).
+pub fn leadership_preference(options: &Options) -> Preference {
     match options.choice("repl.sequencer") {
-        "prefer" => Wish::Prefer,
-        "never" => Wish::Never,
-        _ => Wish::Auto,
+        "prefer" => Preference::Prefer,
+        "never" => Preference::Never,
+        _ => Preference::Auto,
     }
 }
 

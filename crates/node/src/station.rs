@@ -2,7 +2,7 @@
 //! carried out. Messages leave only after the log has been written.
 
 use trireme_engine::{Engine, Outside};
-use trireme_group::{Configuration, Event, Incarnation, ReplicaId, Standing, Uuid};
+use trireme_group::{ComponentState, Configuration, Event, Incarnation, ReplicaId, Uuid};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
 use trireme_tls::fingerprint;
@@ -101,7 +101,7 @@ fn tell_members<S: Station + ?Sized>(station: &mut S) {
 
 fn primary_view<S: Station + ?Sized>(station: &mut S) -> Option<&Configuration> {
     let group = &station.parts().0.link()?.group;
-    (group.standing() == Standing::Primary).then(|| group.configuration())
+    (group.component_state() == ComponentState::Primary).then(|| group.configuration())
 }
 
 /// Writes a log line that a peer causes: only few lines of a kind are written.
@@ -258,7 +258,7 @@ fn refuse_other<S: Station + ?Sized>(
 fn expects_stranger<S: Station + ?Sized>(station: &mut S, address: &str) -> bool {
     let link = station.parts().0.link();
     let serves = link.is_some_and(|link| {
-        link.group.standing() == Standing::Primary || link.group.is_majority_alone()
+        link.group.component_state() == ComponentState::Primary || link.group.is_majority_alone()
     });
     let Some(line) = station.line() else {
         return serves;

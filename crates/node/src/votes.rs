@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use crc32c::crc32c;
 use trireme_engine::NotKept;
-use trireme_group::{Ballot, Counting, ReplicaId, Uuid};
+use trireme_group::{Counting, ReplicaId, Term, Uuid};
 use trireme_log::is_lack;
 use trireme_tls::{IdentityKey, LibraryError};
 
@@ -86,7 +86,7 @@ impl From<VotesError> for NotKept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     birth: Birth,
-    promised: Ballot,
+    promised: Term,
     /// Id of the log; nil: none yet.
     log: Uuid,
 }
@@ -127,7 +127,7 @@ impl Votes {
             Some(record) => record,
             None => Record {
                 birth: Birth::at(now)?,
-                promised: Ballot::default(),
+                promised: Term::default(),
                 log: Uuid::NIL,
             },
         };
@@ -162,16 +162,16 @@ impl Votes {
     }
 
     /// Returns the highest term that was promised.
-    pub fn promised(&self) -> Ballot {
+    pub fn promised(&self) -> Term {
         self.record.promised
     }
 
     /// Remembers a promise; a lower one than before changes nothing. When this returns, the promise may be sent. If it
     /// fails, nothing has changed.
-    pub fn promise(&mut self, ballot: Ballot) -> Result<(), VotesError> {
-        if ballot > self.record.promised {
+    pub fn promise(&mut self, term: Term) -> Result<(), VotesError> {
+        if term > self.record.promised {
             let next = Record {
-                promised: ballot,
+                promised: term,
                 ..self.record
             };
             self.store(&next)?;
@@ -258,7 +258,7 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
         let uuid = |text: Option<&str>| text?.parse::<Uuid>().ok();
         let (number, caller) = field("promised")
             .and_then(|text| text.split_once(' '))
-            .ok_or("no promised ballot")?;
+            .ok_or("no promised term")?;
         let replica = uuid(field("replica"))
             .filter(|id| !id.is_nil())
             .ok_or("no replica id")?;
@@ -279,15 +279,15 @@ fn parse(text: &str, path: PathBuf) -> Result<Record, VotesError> {
         }
         Ok(Record {
             birth,
-            promised: Ballot {
+            promised: Term {
                 number: number
                     .parse()
                     .ok()
                     .filter(|number| Counting::OF_OWN_FILES.reaches(*number))
-                    .ok_or("the ballot number is no number that counting reaches")?,
+                    .ok_or("the term number is no number that counting reaches")?,
                 replica: uuid(Some(caller))
                     .map(ReplicaId)
-                    .ok_or("the ballot's replica is not a UUID")?,
+                    .ok_or("the term's replica is not a UUID")?,
             },
             log: match field("log") {
                 Some(text) => uuid(Some(text)).ok_or("the log's id is not a UUID")?,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob};
-use trireme_group::{Ballot, Incarnation, Uuid};
+use trireme_group::{Incarnation, Term, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::options::Options;
 use trireme_node::url::ClusterUrl;
@@ -16,7 +16,7 @@ use trireme_transport::{
     Frame, HostPort, Identity, Mesh, MeshConfig, MeshEvent, PeerId, Poller, Ready,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A node without a server, and what it has logged.
 struct Node {
@@ -33,7 +33,7 @@ impl Outside for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.0.send(to, channel, bytes);
     }
-    fn promise(&mut self, _: Ballot) -> Result<(), NotKept> {
+    fn promise(&mut self, _: Term) -> Result<(), NotKept> {
         Ok(())
     }
     fn in_log(&mut self, _: Uuid) -> Result<(), NotKept> {
@@ -94,8 +94,8 @@ impl Node {
 
     fn turn(&mut self) {
         let mut ready = Ready::default();
-        let patience = Duration::from_millis(1);
-        self.poller.wait(Some(patience), &mut ready).unwrap();
+        let timeout = Duration::from_millis(1);
+        self.poller.wait(Some(timeout), &mut ready).unwrap();
         self.react(&mut ready);
         self.pump();
     }
@@ -138,8 +138,8 @@ impl Stranger {
 
     fn turn(&mut self) {
         let mut ready = Ready::default();
-        let patience = Duration::from_millis(1);
-        self.poller.wait(Some(patience), &mut ready).unwrap();
+        let timeout = Duration::from_millis(1);
+        self.poller.wait(Some(timeout), &mut ready).unwrap();
         let now = now_ms();
         self.mesh.handle_ready(&mut ready, now, &mut self.events);
         self.mesh.tick(now, &mut self.events);
@@ -154,7 +154,7 @@ impl Stranger {
 fn until(node: &mut Node, stranger: &mut Stranger, done: impl Fn(&Node, &Stranger) -> bool) {
     let begin = Instant::now();
     while !done(node, stranger) {
-        assert!(begin.elapsed() < PATIENCE, "{:?}", node.log.borrow());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", node.log.borrow());
         node.turn();
         stranger.turn();
     }
@@ -196,7 +196,7 @@ fn a_peer_that_keeps_on_is_a_few_warnings() {
     let begin = Instant::now();
     let mut floods = 0;
     while floods < 12 {
-        assert!(begin.elapsed() < PATIENCE, "{floods} floods");
+        assert!(begin.elapsed() < TIMEOUT, "{floods} floods");
         node.turn();
         stranger.turn();
         if stranger.is_up() {

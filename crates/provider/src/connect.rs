@@ -12,7 +12,7 @@ use trireme_group::{Member, Uuid, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::state_file::STATE_FILE;
-use trireme_node::{Exposure, LEAVE_PATIENCE, Line, Progress, now_ms};
+use trireme_node::{Exposure, LEAVE_TIMEOUT, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::{AllowAddress, Security};
 
@@ -30,10 +30,10 @@ use crate::worker::Worker;
 use crate::{reader, stager};
 
 /// Time for the server's threads to take the final view.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time in which a node that is bootstrapped without grastate.dat looks for a primary component of its cluster.
-const LIVING_PATIENCE: Duration = Duration::from_secs(3);
+const LIVING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Time between two checks of a waiting thread.
 const POLL: Duration = Duration::from_millis(2);
@@ -171,7 +171,7 @@ struct Request<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aim {
     Join,
-    /// As [`Aim::Join`], but only if there is a primary component within [`LIVING_PATIENCE`].
+    /// As [`Aim::Join`], but only if there is a primary component within [`LIVING_TIMEOUT`].
     JoinLiving,
     Bootstrap,
 }
@@ -193,7 +193,7 @@ fn joins_living(node: &Arc<Node>, request: &Request) -> bool {
     }
     node.logger.info(format!(
         "bootstrapped without grastate.dat: this node first looks for {} s whether a primary component of its cluster is at {}",
-        LIVING_PATIENCE.as_secs(),
+        LIVING_TIMEOUT.as_secs(),
         peers.join(", ")
     ));
     let joined = attempt(node, request, Aim::JoinLiving, Past::GoesOn);
@@ -353,13 +353,13 @@ fn check_expected(
 
 /// Waits for a primary component that exists now.
 fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
-    let until = Instant::now() + LIVING_PATIENCE;
+    let until = Instant::now() + LIVING_TIMEOUT;
     while !is_admitted(node, request, true)? {
         if let Some(reason) = node.peek(|core| core.progress.refused.clone()) {
             return Err(ConnectError::Refused(reason));
         }
         if Instant::now() >= until {
-            return Err(no_primary(request, LIVING_PATIENCE.as_millis() as u64));
+            return Err(no_primary(request, LIVING_TIMEOUT.as_millis() as u64));
         }
         std::thread::sleep(POLL);
     }
@@ -427,19 +427,19 @@ pub fn disconnect(node: &Node) {
     let asked = Instant::now();
     let mut forced = false;
     while !node.peek(|core| core.progress.closed) {
-        if !forced && asked.elapsed() >= LEAVE_PATIENCE {
+        if !forced && asked.elapsed() >= LEAVE_TIMEOUT {
             forced = true;
             node.logger
                 .info("the cluster does not answer the leave; leaving without its word");
             node.with(|core| core.node(Event::Left));
         }
         let nobody = node.appliers.load(Ordering::SeqCst) == 0;
-        if forced && nobody || asked.elapsed() >= CLOSE_PATIENCE {
+        if forced && nobody || asked.elapsed() >= CLOSE_TIMEOUT {
             break;
         }
         std::thread::sleep(POLL);
     }
-    let until = Instant::now() + CLOSE_PATIENCE;
+    let until = Instant::now() + CLOSE_TIMEOUT;
     while node.appliers.load(Ordering::SeqCst) > 0 && Instant::now() < until {
         node.with(|_| ());
         std::thread::sleep(POLL);

@@ -3,24 +3,24 @@
 //! In: the term and its leader, at each look. Out: the count. A leader that came and went between two looks is not
 //! counted.
 
-use trireme_group::{Ballot, Group, Incarnation};
+use trireme_group::{Group, Incarnation, Term};
 
 /// The counter of one connection.
 #[derive(Debug, Default)]
 pub struct LeaderWatch {
-    last: Option<(Ballot, Incarnation)>,
+    last: Option<(Term, Incarnation)>,
     changes: u64,
 }
 
 impl LeaderWatch {
     /// Compares the leader with the one at the last look. The first leader is no change.
     pub fn look(&mut self, group: &Group) {
-        if self.last.is_some_and(|(term, _)| term == group.ballot()) {
+        if self.last.is_some_and(|(term, _)| term == group.term()) {
             return;
         }
         let leader = group.leader_member().map(|member| member.incarnation);
         if let Some(leader) = leader {
-            self.leads(group.ballot(), leader);
+            self.leads(group.term(), leader);
         }
     }
 
@@ -29,7 +29,7 @@ impl LeaderWatch {
         self.changes
     }
 
-    fn leads(&mut self, term: Ballot, leader: Incarnation) {
+    fn leads(&mut self, term: Term, leader: Incarnation) {
         self.changes += u64::from(self.last.is_some_and(|last| last != (term, leader)));
         self.last = Some((term, leader));
     }
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn every_new_term_with_a_leader_is_a_change_but_the_first() {
         let leads = |watch: &mut LeaderWatch, number, id| {
-            let term = Ballot {
+            let term = Term {
                 number,
                 replica: ReplicaId(Uuid([id; 16])),
             };

@@ -42,11 +42,11 @@ impl Outside for Outlet<'_> {
         }
     }
 
-    fn promise(&mut self, ballot: group::Ballot) -> Result<(), NotKept> {
+    fn promise(&mut self, term: group::Term) -> Result<(), NotKept> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());
         };
-        line.votes.promise(ballot).map_err(NotKept::from)
+        line.votes.promise(term).map_err(NotKept::from)
     }
 
     fn in_log(&mut self, id: group::Uuid) -> Result<(), NotKept> {

@@ -64,11 +64,11 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
     let mut flush = OwnFlush::default();
     let mut reminder = Reminder::default();
     while !stop.load(Ordering::Acquire) {
-        let patience = match flush.job {
+        let timeout = match flush.job {
             Some(_) => Duration::ZERO,
             None => idle,
         };
-        if let Err(error) = poller.wait(Some(patience), &mut ready) {
+        if let Err(error) = poller.wait(Some(timeout), &mut ready) {
             if let Some(node) = node.upgrade().filter(|_| reminder.is_due(now_ms())) {
                 node.logger.error(format!(
                     "waiting for the network failed: {error}; trying again"

@@ -15,7 +15,7 @@ use trireme_wsrep_abi::Gtid;
 
 /// Limit of the run. It includes InnoDB's own crash recovery, which may take hours on a large redo log. After this time
 /// the server is considered hanging, and the node takes a full SST.
-const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+const TIMEOUT: Duration = Duration::from_secs(6 * 60 * 60);
 const LOOK: Duration = Duration::from_millis(20);
 const MARKER: &str = "WSREP: Recovered position:";
 
@@ -110,7 +110,7 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         Some(position) => Ok(position),
         None if !in_time => Err(RecoverError::TooLong {
             program: shown,
-            after: PATIENCE,
+            after: TIMEOUT,
         }),
         None => Err(RecoverError::NoPosition {
             program: shown,
@@ -126,7 +126,7 @@ fn watch(mut child: Child) -> bool {
         if !matches!(child.try_wait(), Ok(None)) {
             return true;
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > TIMEOUT {
             // The child's output ends with the child, and so does the wait for a line.
             let _ = child.kill();
             let _ = child.wait();

@@ -19,10 +19,10 @@ use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase, Typed};
 use crate::recover_position::recover_position;
-use trireme_node::setup::leadership_wish;
+use trireme_node::setup::leadership_preference;
 
 /// Time that SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
-const ORDERED_OPTION_PATIENCE: Duration = Duration::from_secs(2);
+const ORDERED_OPTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// init(): None if the server cannot go on (the reason is logged).
 pub fn start(settings: InitSettings) -> Option<Node> {
@@ -341,7 +341,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         // Other members hear of it with the next heartbeat.
         "repl.sequencer" => node.with(|core| {
             if let Some(group) = core.engine.group_mut() {
-                group.config_mut().wish = leadership_wish(&options);
+                group.config_mut().preference = leadership_preference(&options);
             }
         }),
         "gcs.fc_limit"
@@ -362,12 +362,12 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
 /// Requests the new weight, which is ordered like a write-set. SET returns when the weight is in force.
 fn set_weight(node: &Node, weight: u8) {
     node.with(|core| core.group(GroupEvent::SetWeight { weight }));
-    let until = Instant::now() + ORDERED_OPTION_PATIENCE;
+    let until = Instant::now() + ORDERED_OPTION_TIMEOUT;
     let in_force = |core: &Core| {
         let Some(link) = core.engine.link() else {
             return true;
         };
-        if link.group.standing() != trireme_group::Standing::Primary {
+        if link.group.component_state() != trireme_group::ComponentState::Primary {
             return true;
         }
         let me = trireme_group::Incarnation(core.incarnation);

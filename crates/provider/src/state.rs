@@ -1,7 +1,7 @@
 //! Makes the content of the state-and-event file from a node's state.
 
 use trireme_engine::Link;
-use trireme_group::{Member, Standing, Uuid, is_unvouched_override};
+use trireme_group::{ComponentState, Member, Uuid, is_unvouched_override};
 use trireme_log::Durability;
 use trireme_node::state_file::{
     CONFLICTS_MAX, CatchUp, Cluster, Conflicts, FlowControl, ForcedView, Leader, LogSizes,
@@ -130,12 +130,12 @@ fn state(node: &Node, core: &Core, status: &Status) -> State {
     let link = core.engine.link();
     let is_leaving = core.engine.replicator.is_leaving();
     State {
-        component: match link.map(|link| link.group.standing()) {
+        component: match link.map(|link| link.group.component_state()) {
             None => "closed",
             Some(_) if is_leaving => "left",
-            Some(Standing::Primary) => "primary",
-            Some(Standing::NonPrimary) => "non-primary",
-            Some(Standing::Outside) => "joining",
+            Some(ComponentState::Primary) => "primary",
+            Some(ComponentState::NonPrimary) => "non-primary",
+            Some(ComponentState::Outside) => "joining",
         }
         .to_owned(),
         node_state: status.local_state as i64,
@@ -154,7 +154,7 @@ fn leader(core: &Core, link: &Link) -> Option<Leader> {
     Some(Leader {
         name: member.name.clone(),
         is_me: link.group.is_leader(),
-        term: link.group.ballot().number,
+        term: link.group.term().number,
         changes: core.leaders.changes(),
     })
 }

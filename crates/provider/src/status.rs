@@ -35,8 +35,8 @@ pub fn collect(node: &Node) -> Stats {
             desync_count: status.desync_count.to_string(),
             evs_delayed: delayed(&link.group, delay_margin_ms),
             evs_repl_latency: commit_time,
-            evs_state: match link.group.standing() {
-                trireme_group::Standing::Outside => "CLOSED",
+            evs_state: match link.group.component_state() {
+                trireme_group::ComponentState::Outside => "CLOSED",
                 _ => "OPERATIONAL",
             }
             .to_owned(),
@@ -91,7 +91,7 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
         leaderships_needless: counters.leaderships_needless,
         plaintext_links: links as u64,
         is_leader: u64::from(group.is_leader()),
-        term: group.ballot().number,
+        term: group.term().number,
         leader_changes: core.leaders.changes(),
         lag_seqnos: status.lag_seqnos,
         lag_ms: status.lag_ms,

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use trireme_group::{Group, Member, Standing};
+use trireme_group::{ComponentState, Group, Member};
 use trireme_node::now_ms;
 use trireme_node::state_file::{Peer, Wait};
 use trireme_replicator::NodeWait;
@@ -61,13 +61,13 @@ fn of_group(core: &Core, group: &Group) -> Option<Wait> {
             ..wait("founders", text)
         });
     }
-    match group.standing() {
-        Standing::Primary => None,
-        Standing::NonPrimary => Some(wait(
+    match group.component_state() {
+        ComponentState::Primary => None,
+        ComponentState::NonPrimary => Some(wait(
             "majority",
             "a majority is here, and elects a leader: it takes a second or two",
         )),
-        Standing::Outside => {
+        ComponentState::Outside => {
             let listed = core.line.as_ref().map(|line| line.mesh.listed());
             let missing = listed.map(|(_, missing)| missing).unwrap_or_default();
             let text = match missing.is_empty() {

@@ -48,10 +48,10 @@ pub enum GroupAction {
     /// [`crate::Event::Spread`].
     Spread {
         /// Number of the bulk payload: ascending.
-        parcel: u64,
+        bulk: u64,
         /// Its bytes.
         payload: Bytes,
-        /// Number of bytes at the start that come later, with [`GroupAction::SubmitParcel`].
+        /// Number of bytes at the start that come later, with [`GroupAction::SubmitBulk`].
         head: u32,
         /// CRC-32C of the other bytes.
         digest: u32,
@@ -59,14 +59,14 @@ pub enum GroupAction {
     /// Forget this bulk payload: it will not be submitted.
     Recall {
         /// Number of the bulk payload.
-        parcel: u64,
+        bulk: u64,
     },
     /// As [`GroupAction::Submit`], for a bulk payload that a majority holds.
-    SubmitParcel {
+    SubmitBulk {
         /// Number of the submission.
         number: u64,
         /// Number of the bulk payload.
-        parcel: u64,
+        bulk: u64,
         /// Its first bytes.
         head: Bytes,
     },

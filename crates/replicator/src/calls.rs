@@ -149,18 +149,20 @@ impl Replicator {
     /// Brings this node's desyncs in the order to the number that its callers were told. They differ when a desync that
     /// was given up is ordered after all, or a repeated resync is.
     pub(crate) fn settle_desyncs(&mut self) {
-        let seat = self
+        let member_state = self
             .context
             .control()
             .and_then(|c| c.members.get(&self.context.me()));
-        let Some(seat) = seat.filter(|seat| seat.state != NodeState::Joiner) else {
+        let Some(member_state) =
+            member_state.filter(|member_state| member_state.state != NodeState::Joiner)
+        else {
             return;
         };
         // Checked at every event: nearly always there is nothing to do.
-        if seat.desyncs == self.desyncs_granted || self.submissions.changes_desyncs() {
+        if member_state.desyncs == self.desyncs_granted || self.submissions.changes_desyncs() {
             return;
         }
-        if seat.desyncs > self.desyncs_granted {
+        if member_state.desyncs > self.desyncs_granted {
             if planted(Mutant::DesyncNeverLifted) {
                 return;
             }

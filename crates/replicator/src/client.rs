@@ -138,7 +138,7 @@ impl Replicator {
         }
         if let Some((waiter, answer)) = aborted.waiter {
             let recalled = self.unsent.recall(Sent::Trx(victim)).into_iter();
-            let recalls = recalled.map(|parcel| Action::Group(GroupAction::Recall { parcel }));
+            let recalls = recalled.map(|bulk| Action::Group(GroupAction::Recall { bulk }));
             self.out.extend(recalls);
             self.answer(waiter, answer);
         }

@@ -193,8 +193,8 @@ impl Control {
                 rcode,
             },
             Message::Cut(cut) => {
-                if let Some(seat) = self.members.get_mut(&from) {
-                    seat.cut = seat.cut.max(cut);
+                if let Some(member_state) = self.members.get_mut(&from) {
+                    member_state.cut = member_state.cut.max(cut);
                 }
                 self.apply_cut();
                 Effect::Cut { id }
@@ -281,8 +281,9 @@ impl Control {
     /// and has begun or will begin with an SST: the log keeps nothing for it.
     pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
         let reported = |member: &Member| {
-            let seat = self.members.get(&member.incarnation)?;
-            (seat.state != NodeState::Joiner).then_some((member.incarnation, seat.cut))
+            let member_state = self.members.get(&member.incarnation)?;
+            (member_state.state != NodeState::Joiner)
+                .then_some((member.incarnation, member_state.cut))
         };
         self.configuration.data_members().filter_map(reported)
     }

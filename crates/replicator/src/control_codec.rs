@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
 use crate::member_state::{MemberState, NodeState};
+use crate::member_states::FAILED_MAX;
 use crate::message::MessageError;
-use crate::seats::FAILED_MAX;
 use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
 
@@ -26,18 +26,18 @@ impl Control {
         out.extend_from_slice(&self.position.to_le_bytes());
         put_configuration(&mut out, &self.configuration);
         put_count(&mut out, self.members.len());
-        for (incarnation, seat) in &self.members {
+        for (incarnation, member_state) in &self.members {
             out.extend_from_slice(&incarnation.0.0);
-            out.push(seat.state as u8);
-            out.extend_from_slice(&seat.desyncs.to_le_bytes());
-            out.push(u8::from(seat.donates_to.is_some()));
-            out.extend_from_slice(&seat.donates_to.unwrap_or_default().0.0);
-            out.extend_from_slice(&seat.cut.to_le_bytes());
-            out.push(u8::from(seat.counts));
-            out.push(u8::from(seat.left_out));
-            out.push(u8::from(seat.doubt.is_some()));
-            out.extend_from_slice(&seat.doubt.unwrap_or_default().to_le_bytes());
-            out.push(u8::from(seat.trusted));
+            out.push(member_state.state as u8);
+            out.extend_from_slice(&member_state.desyncs.to_le_bytes());
+            out.push(u8::from(member_state.donates_to.is_some()));
+            out.extend_from_slice(&member_state.donates_to.unwrap_or_default().0.0);
+            out.extend_from_slice(&member_state.cut.to_le_bytes());
+            out.push(u8::from(member_state.counts));
+            out.push(u8::from(member_state.left_out));
+            out.push(u8::from(member_state.doubt.is_some()));
+            out.extend_from_slice(&member_state.doubt.unwrap_or_default().to_le_bytes());
+            out.push(u8::from(member_state.trusted));
         }
         put_count(&mut out, self.forks.len());
         for (id, seqno) in &self.forks {
@@ -79,7 +79,7 @@ impl Control {
         let configuration = reader.configuration()?;
         let mut members = BTreeMap::new();
         for _ in 0..reader.count(58)? {
-            members.insert(reader.incarnation()?, seat(&mut reader)?);
+            members.insert(reader.incarnation()?, member_state(&mut reader)?);
         }
         let mut forks = Vec::new();
         let count = reader.count(24)?;
@@ -136,7 +136,7 @@ impl Control {
     }
 }
 
-fn seat(reader: &mut Reader) -> Result<MemberState, MessageError> {
+fn member_state(reader: &mut Reader) -> Result<MemberState, MessageError> {
     let state = match reader.u8()? {
         0 => NodeState::Joiner,
         1 => NodeState::Donor,

@@ -41,7 +41,7 @@ impl Replicator {
             Event::Passed { position } => self.intake.note_delivered(position),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.failed(id, fate),
-            Event::Spread { parcel } => self.is_spread(parcel),
+            Event::Spread { bulk } => self.is_spread(bulk),
             Event::ReadPoint { token, position } => {
                 self.reads.read_point(token, position);
             }

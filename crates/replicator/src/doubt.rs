@@ -124,7 +124,7 @@ impl Replicator {
                 let is_said = self
                     .context
                     .my_state()
-                    .is_some_and(|seat| seat.doubt.is_some());
+                    .is_some_and(|member_state| member_state.doubt.is_some());
                 if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
                     self.submit_once(Sent::Doubt, &Message::Doubt(self.database.local().seqno));
                 }
@@ -191,8 +191,8 @@ impl Replicator {
 impl Control {
     /// Returns the decision on the in-doubt database of a joiner.
     fn rules_on(&self, joiner: Incarnation) -> Ruling {
-        let seat_of = |id| self.members.get(&id);
-        if seat_of(joiner).is_some_and(|seat| seat.trusted) {
+        let member_state_of = |id| self.members.get(&id);
+        if member_state_of(joiner).is_some_and(|member_state| member_state.trusted) {
             return Ruling::Trusted;
         }
         match self.has_database() {
@@ -203,45 +203,58 @@ impl Control {
 
     /// Returns true if a data member has its state.
     fn has_database(&self) -> bool {
-        let mut states = self.data_seats().map(|(_, seat)| seat.state);
+        let mut states = self
+            .data_members()
+            .map(|(_, member_state)| member_state.state);
         states.any(|state| state != NodeState::Joiner)
     }
 
     /// Returns true if all data members have reported that they have no usable database.
     pub(crate) fn nobody_has_database(&self) -> bool {
-        let has_none = |seat: &MemberState| seat.doubt == Some(-1);
-        !self.has_database() && self.data_seats().all(|(_, seat)| has_none(seat))
+        let has_none = |member_state: &MemberState| member_state.doubt == Some(-1);
+        !self.has_database()
+            && self
+                .data_members()
+                .all(|(_, member_state)| has_none(member_state))
     }
 
-    fn data_seats(&self) -> impl Iterator<Item = (Incarnation, &MemberState)> {
+    fn data_members(&self) -> impl Iterator<Item = (Incarnation, &MemberState)> {
         let ids = self.configuration.data_members().map(|m| m.incarnation);
         ids.filter_map(|id| Some((id, self.members.get(&id)?)))
     }
 
     /// Notes the position of a joiner's in-doubt database; -1: it has no usable one.
     pub(crate) fn doubts(&mut self, joiner: Incarnation, seqno: Seqno) {
-        let seat = self.members.get_mut(&joiner);
-        if let Some(seat) = seat.filter(|seat| seat.state == NodeState::Joiner) {
-            seat.doubt = Some(seqno);
-            seat.trusted &= seqno >= 0;
+        let member_state = self.members.get_mut(&joiner);
+        if let Some(member_state) =
+            member_state.filter(|member_state| member_state.state == NodeState::Joiner)
+        {
+            member_state.doubt = Some(seqno);
+            member_state.trusted &= seqno >= 0;
         }
         self.settle_doubts();
     }
 
     /// Chooses the furthest database, when all data members have reported that they are in doubt.
     pub(crate) fn settle_doubts(&mut self) {
-        let is_waited_for = self.data_seats().any(|(_, seat)| seat.doubt.is_none());
-        let is_chosen = self.data_seats().any(|(_, seat)| seat.trusted);
+        let is_waited_for = self
+            .data_members()
+            .any(|(_, member_state)| member_state.doubt.is_none());
+        let is_chosen = self
+            .data_members()
+            .any(|(_, member_state)| member_state.trusted);
         if is_waited_for || is_chosen || self.has_database() {
             return;
         }
         let furthest = self
-            .data_seats()
-            .filter_map(|(id, seat)| Some((seat.doubt.filter(|at| *at >= 0)?, Reverse(id))))
+            .data_members()
+            .filter_map(|(id, member_state)| {
+                Some((member_state.doubt.filter(|at| *at >= 0)?, Reverse(id)))
+            })
             .max();
-        let seat = furthest.and_then(|(_, Reverse(id))| self.members.get_mut(&id));
-        if let Some(seat) = seat {
-            seat.trusted = true;
+        let member_state = furthest.and_then(|(_, Reverse(id))| self.members.get_mut(&id));
+        if let Some(member_state) = member_state {
+            member_state.trusted = true;
         }
     }
 }

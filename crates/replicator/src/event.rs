@@ -66,7 +66,7 @@ pub enum Event {
     /// Answer to [`crate::GroupAction::Spread`]: a majority holds the bulk payload, or its submission will fail.
     Spread {
         /// Number of the bulk payload.
-        parcel: u64,
+        bulk: u64,
     },
     /// The entries beyond the last delivery, up to this position, deliver nothing.
     Passed {

@@ -232,8 +232,8 @@ impl Replicator {
     // --- own write-sets that wait
 
     /// Submits the write-set of a bulk payload that a majority holds, as any other write-set.
-    pub(crate) fn is_spread(&mut self, parcel: u64) {
-        let Some(held) = self.unsent.is_spread(parcel) else {
+    pub(crate) fn is_spread(&mut self, bulk: u64) {
+        let Some(held) = self.unsent.is_spread(bulk) else {
             return;
         };
         if !self.may_write() {
@@ -261,8 +261,8 @@ impl Replicator {
 
     /// Drops a held write-set: the group forgets its bulk payload.
     fn drop_held(&mut self, held: &Held) {
-        if let Some(parcel) = held.draft.parcel() {
-            self.out.push(Action::Group(GroupAction::Recall { parcel }));
+        if let Some(bulk) = held.draft.bulk() {
+            self.out.push(Action::Group(GroupAction::Recall { bulk }));
         }
         self.give_up(held.sent, false);
     }
@@ -289,8 +289,8 @@ impl Replicator {
     pub(crate) fn give_up_unsent(&mut self) {
         for dropped in self.unsent.give_up() {
             match dropped {
-                Dropped::Recall { parcel } => {
-                    self.out.push(Action::Group(GroupAction::Recall { parcel }))
+                Dropped::Recall { bulk } => {
+                    self.out.push(Action::Group(GroupAction::Recall { bulk }))
                 }
                 Dropped::GivenUp(sent) => self.give_up(sent, false),
             }

@@ -124,7 +124,7 @@ impl Replicator {
             desync_count: self
                 .context
                 .my_state()
-                .map_or(0, |seat| u64::from(seat.desyncs)),
+                .map_or(0, |member_state| u64::from(member_state.desyncs)),
             progress: self.progress(),
             left_out: control
                 .map(|c| c.left_out().map(|m| m.name.clone()).collect())

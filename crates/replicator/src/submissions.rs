@@ -96,13 +96,13 @@ impl Submissions {
         last_seen: Seqno,
         previous: Seqno,
     ) -> Action {
-        let parcel = draft.parcel();
+        let bulk = draft.bulk();
         let payload = draft.finish(last_seen, self.epoch, previous);
         let number = self.send(sent, last_seen);
-        match parcel {
-            Some(parcel) => Action::Group(GroupAction::SubmitParcel {
+        match bulk {
+            Some(bulk) => Action::Group(GroupAction::SubmitBulk {
                 number,
-                parcel,
+                bulk,
                 head: payload,
             }),
             None => Action::Group(GroupAction::Submit { number, payload }),

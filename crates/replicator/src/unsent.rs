@@ -20,7 +20,7 @@ pub(crate) struct Held {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Dropped {
     /// The group must forget this bulk payload.
-    Recall { parcel: u64 },
+    Recall { bulk: u64 },
     /// Its caller gets an answer.
     GivenUp(Sent),
 }
@@ -29,22 +29,22 @@ pub(crate) enum Dropped {
 pub(crate) struct Unsent {
     /// Write-sets that wait for flow control, in order.
     held: VecDeque<Held>,
-    last_parcel: u64,
+    last_bulk: u64,
     /// Write-sets that wait until a majority holds them, each with its number as a bulk payload of the group.
-    spreading: Vec<(u64, Held)>,
+    own_bulk: Vec<(u64, Held)>,
 }
 
 impl Unsent {
     /// Starts over for a new connection. The numbers of bulk payloads go on.
     pub(crate) fn start_over(&mut self) {
         *self = Unsent {
-            last_parcel: self.last_parcel,
+            last_bulk: self.last_bulk,
             ..Unsent::default()
         };
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.held.len() + self.spreading.len()
+        self.held.len() + self.own_bulk.len()
     }
 
     /// Returns true if a write-set waits for flow control.
@@ -64,12 +64,12 @@ impl Unsent {
 
     /// Hands a large write-set to the others.
     pub(crate) fn spread(&mut self, sent: Sent, mut draft: WriteSetDraft) -> Action {
-        self.last_parcel += 1;
-        let parcel = self.last_parcel;
-        let (payload, head, digest) = draft.split(parcel);
-        self.spreading.push((parcel, Held { sent, draft }));
+        self.last_bulk += 1;
+        let bulk = self.last_bulk;
+        let (payload, head, digest) = draft.split(bulk);
+        self.own_bulk.push((bulk, Held { sent, draft }));
         Action::Group(GroupAction::Spread {
-            parcel,
+            bulk,
             payload,
             head,
             digest,
@@ -77,37 +77,33 @@ impl Unsent {
     }
 
     /// Takes the write-set of a bulk payload that a majority holds; None: it was given up meanwhile.
-    pub(crate) fn is_spread(&mut self, parcel: u64) -> Option<Held> {
-        let index = self.spreading.iter().position(|(at, _)| *at == parcel)?;
-        Some(self.spreading.remove(index).1)
+    pub(crate) fn is_spread(&mut self, bulk: u64) -> Option<Held> {
+        let index = self.own_bulk.iter().position(|(at, _)| *at == bulk)?;
+        Some(self.own_bulk.remove(index).1)
     }
 
     /// Drops a write-set whose caller no longer waits. Returns the bulk payloads to recall.
     pub(crate) fn recall(&mut self, sent: Sent) -> Vec<u64> {
         let is_it = |held: &Held| held.sent == sent;
-        let spreading = self.spreading.iter().filter(|(_, held)| is_it(held));
+        let own_bulk = self.own_bulk.iter().filter(|(_, held)| is_it(held));
         let held = self.held.iter().filter(|held| is_it(held));
-        let parcels = spreading.map(|(parcel, _)| *parcel);
-        let parcels = parcels.chain(held.filter_map(|held| held.draft.parcel()));
-        let parcels = parcels.collect();
-        self.spreading.retain(|(_, held)| !is_it(held));
+        let bulk_payloads = own_bulk.map(|(bulk, _)| *bulk);
+        let bulk_payloads = bulk_payloads.chain(held.filter_map(|held| held.draft.bulk()));
+        let bulk_payloads = bulk_payloads.collect();
+        self.own_bulk.retain(|(_, held)| !is_it(held));
         self.held.retain(|held| !is_it(held));
-        parcels
+        bulk_payloads
     }
 
     /// Gives up all write-sets that wait.
     pub(crate) fn give_up(&mut self) -> Vec<Dropped> {
-        let spreading = std::mem::take(&mut self.spreading);
-        let recalled = spreading.iter().map(|(parcel, _)| *parcel);
-        let mut dropped: Vec<_> = recalled.map(|parcel| Dropped::Recall { parcel }).collect();
-        dropped.extend(
-            spreading
-                .iter()
-                .map(|(_, held)| Dropped::GivenUp(held.sent)),
-        );
+        let own_bulk = std::mem::take(&mut self.own_bulk);
+        let recalled = own_bulk.iter().map(|(bulk, _)| *bulk);
+        let mut dropped: Vec<_> = recalled.map(|bulk| Dropped::Recall { bulk }).collect();
+        dropped.extend(own_bulk.iter().map(|(_, held)| Dropped::GivenUp(held.sent)));
         for held in std::mem::take(&mut self.held) {
-            let parcel = held.draft.parcel();
-            dropped.extend(parcel.map(|parcel| Dropped::Recall { parcel }));
+            let bulk = held.draft.bulk();
+            dropped.extend(bulk.map(|bulk| Dropped::Recall { bulk }));
             dropped.push(Dropped::GivenUp(held.sent));
         }
         dropped
@@ -128,7 +124,7 @@ mod tests {
         for trx in [2, 3] {
             let action = unsent.spread(Sent::Trx(trx), draft.clone());
             assert!(
-                matches!(action, Action::Group(GroupAction::Spread { parcel, .. }) if parcel == trx - 1)
+                matches!(action, Action::Group(GroupAction::Spread { bulk, .. }) if bulk == trx - 1)
             );
         }
         let held = unsent.is_spread(1).expect("it waits");
@@ -150,10 +146,10 @@ mod tests {
     fn whatever_waits_is_given_up_once() {
         let mut unsent = waiting();
         let expected = [
-            Dropped::Recall { parcel: 2 },
+            Dropped::Recall { bulk: 2 },
             Dropped::GivenUp(Sent::Trx(3)),
             Dropped::GivenUp(Sent::Trx(1)),
-            Dropped::Recall { parcel: 1 },
+            Dropped::Recall { bulk: 1 },
             Dropped::GivenUp(Sent::Trx(2)),
         ];
         assert_eq!(unsent.give_up(), expected);

@@ -51,7 +51,7 @@ const SUMMED_BYTES: usize = 1 << 20;
 pub struct WriteSetDraft {
     /// Only the header, if the others have got the rest already.
     bytes: Vec<u8>,
-    parcel: Option<u64>,
+    bulk: Option<u64>,
     /// Digest of the bytes behind the header; only of a large write-set.
     digest: Option<u32>,
     keys: usize,
@@ -79,7 +79,7 @@ impl WriteSetDraft {
         let digest = (bytes.len() > SUMMED_BYTES).then(|| crc32c::crc32c(&bytes[KEYS_AT..]));
         WriteSetDraft {
             bytes,
-            parcel: None,
+            bulk: None,
             digest,
             keys: keys.len(),
             keys_bytes,
@@ -106,17 +106,17 @@ impl WriteSetDraft {
 
     /// Gives the write-set away as a bulk payload of this number, to be handed to the others before it is finished.
     /// Returns its bytes, the number of bytes at the start that are not final, and the CRC-32C of the rest.
-    pub(crate) fn split(&mut self, parcel: u64) -> (Bytes, u32, u32) {
+    pub(crate) fn split(&mut self, bulk: u64) -> (Bytes, u32, u32) {
         let header = self.bytes[..KEYS_AT].to_vec();
         let whole = std::mem::replace(&mut self.bytes, header);
         let digest = (self.digest).unwrap_or_else(|| crc32c::crc32c(&whole[KEYS_AT..]));
-        self.parcel = Some(parcel);
+        self.bulk = Some(bulk);
         (Bytes::from(whole), KEYS_AT as u32, digest)
     }
 
     /// Returns its number as a bulk payload.
-    pub(crate) fn parcel(&self) -> Option<u64> {
-        self.parcel
+    pub(crate) fn bulk(&self) -> Option<u64> {
+        self.bulk
     }
 
     pub(crate) fn flags(&self) -> u32 {

@@ -44,7 +44,7 @@ counters! {
     truncations: "truncations",
     installs: "checkpoints installed",
     voided: "voids",
-    parcels: "large write-sets fetched",
+    bulk_payloads: "large write-sets fetched",
     logged: "large write-sets fetched from a log",
     flushes: "flushes apart",
     own_flushes: "flushes by the reactor",
@@ -98,7 +98,7 @@ pub const RARE: &[Rare] = &[
     ("flush apart", |c| c.flushes),
     ("flush by the reactor", |c| c.own_flushes),
     ("write-back", |c| c.write_backs),
-    ("payload fetched", |c| c.parcels),
+    ("payload fetched", |c| c.bulk_payloads),
     ("entry staged", |c| c.staged),
     ("read for a peer apart", |c| c.serves),
     ("entry read in parts", |c| c.parts_read),
@@ -126,7 +126,7 @@ impl Coverage {
         self.needless += group.leaderships_needless;
         self.installs += group.installs;
         self.voided += group.voided;
-        self.parcels += group.parcels;
+        self.bulk_payloads += group.bulk_payloads;
         self.logged += group.logged;
     }
 

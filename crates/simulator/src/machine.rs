@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use trireme_engine::{Counters, Engine, ServeDone, ServeJob, StageDone, StageJob};
-use trireme_group::{Ballot, Configuration, Incarnation, Position, ReplicaId, Standing, Uuid};
+use trireme_group::{ComponentState, Configuration, Incarnation, Position, ReplicaId, Term, Uuid};
 use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
 use crate::doom::Doom;
 use crate::mark::MemoryMark;
-use crate::network::{ConnectionId, Parcel};
+use crate::network::{BulkPayload, ConnectionId};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, TimeUs};
 use crate::server::{Cargo, Datadir, Server, ThreadId};
@@ -19,7 +19,7 @@ pub struct Machine {
     /// The replica id of the data directory (rule 14).
     pub replica: ReplicaId,
     /// The promised term, flushed to disk (rule 4).
-    pub promised: Ballot,
+    pub promised: Term,
     /// The id of the log that it acknowledges with, flushed to disk.
     pub last_log: Uuid,
     /// The contents of grastate.dat.
@@ -98,7 +98,7 @@ pub struct Left {
 #[derive(Debug)]
 pub enum Input {
     /// A frame came in.
-    Frame(NodeId, Parcel),
+    Frame(NodeId, BulkPayload),
     /// A connection is up.
     LinkUp(NodeId, ConnectionId),
     /// A connection is down.
@@ -203,9 +203,9 @@ pub struct Progress {
     /// Why it can write nothing any more, if so.
     pub failed: Option<String>,
     /// The position up to which it acknowledges its log, with the term, in frames that are about to leave ...
-    pub acknowledged: Option<(Ballot, Position)>,
+    pub acknowledged: Option<(Term, Position)>,
     /// ... and in frames that have left.
-    pub has_acknowledged: (Ballot, Position),
+    pub has_acknowledged: (Term, Position),
     /// Flushes of its log that the flusher has to do.
     pub flushes: Vec<FlushJob>,
     /// A flush that the reactor does itself, so that inputs already here share it.
@@ -265,7 +265,7 @@ pub struct Process {
     /// The commit point, as far as the process knows.
     pub commit: Position,
     /// The group's component state at the last look.
-    pub standing: Standing,
+    pub component_state: ComponentState,
     /// True if it was left out of flow control at the last look.
     pub left_out: bool,
     /// The time since which a single member has made its clients wait.
@@ -319,7 +319,7 @@ impl Process {
     pub fn loses_connection(&mut self) {
         self.inbox.retain(|input| !input.is_of_connection());
         self.tick_us = TimeUs::MAX;
-        self.standing = Standing::Outside;
+        self.component_state = ComponentState::Outside;
         (self.voter, self.intact) = (false, false);
         self.configurations.clear();
     }

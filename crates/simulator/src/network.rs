@@ -16,7 +16,7 @@ pub type ConnectionId = u64;
 
 /// A frame under way.
 #[derive(Debug, Clone)]
-pub struct Parcel {
+pub struct BulkPayload {
     /// The connection of the frame.
     pub connection: ConnectionId,
     /// Time of sending.
@@ -39,7 +39,7 @@ struct Connection {
     /// Time of the last arrival at each end. No later frame arrives before it: streams keep their order.
     arrives_us: [TimeUs; 2],
     /// Frames sent to each end while the direction was cut.
-    held: [VecDeque<Parcel>; 2],
+    held: [VecDeque<BulkPayload>; 2],
     /// The queue to this end was full: frames were dropped.
     overflowed: [bool; 2],
 }
@@ -61,7 +61,7 @@ struct Direction {
 #[derive(Debug)]
 pub enum Sent {
     /// It arrives at the first time and, if there is a second one, again then.
-    Arrives(Parcel, TimeUs, Option<TimeUs>),
+    Arrives(BulkPayload, TimeUs, Option<TimeUs>),
     /// The direction is cut: the frame may arrive when the cut ends.
     Held,
     /// There is no connection, or the queue is full.
@@ -297,14 +297,14 @@ impl Network {
             connection.overflowed[end] = true;
             return Sent::Dropped;
         }
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             connection: connection.id,
             sent_us,
             bytes,
         };
         if cut {
             if connection.held[end].len() < limit {
-                connection.held[end].push_back(parcel);
+                connection.held[end].push_back(bulk);
                 return Sent::Held;
             }
             connection.overflowed[end] = true;
@@ -312,7 +312,7 @@ impl Network {
         }
         let at = connection.arrives_us[end].max(sent_us + delay_us);
         connection.arrives_us[end] = at;
-        Sent::Arrives(parcel, at, again_us.map(|later| at + later))
+        Sent::Arrives(bulk, at, again_us.map(|later| at + later))
     }
 
     /// The process that sent a frame which arrives at `to` now. None: the connection broke.
@@ -321,18 +321,18 @@ impl Network {
         now: TimeUs,
         from: NodeId,
         to: NodeId,
-        parcel: &Parcel,
+        bulk: &BulkPayload,
     ) -> Option<u64> {
         let (slot, end) = self.pair(from, to);
         let connection = slot.as_ref().filter(|c| {
-            let in_time = |at| parcel.sent_us <= at && now <= c.until_us[end];
-            c.id == parcel.connection && c.up[end] && c.broken_us.is_none_or(in_time)
+            let in_time = |at| bulk.sent_us <= at && now <= c.until_us[end];
+            c.id == bulk.connection && c.up[end] && c.broken_us.is_none_or(in_time)
         })?;
         Some(connection.starts[1 - end])
     }
 
     /// Ends a cut. Returns the held frames with their times of arrival.
-    pub fn heal(&mut self, now: TimeUs, from: NodeId, to: NodeId) -> Vec<(TimeUs, Parcel)> {
+    pub fn heal(&mut self, now: TimeUs, from: NodeId, to: NodeId) -> Vec<(TimeUs, BulkPayload)> {
         let direction = self.direction(from, to);
         direction.cuts -= 1;
         if direction.cuts > 0 {

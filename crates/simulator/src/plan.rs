@@ -1,6 +1,6 @@
 //! The plan of a seed: the cluster, its network and disks, the load, and the faults.
 
-use trireme_group::Wish;
+use trireme_group::Preference;
 use trireme_log::Durability;
 use trireme_replicator::Options;
 
@@ -65,7 +65,7 @@ pub struct Plan {
     /// From this size on, a bulk payload is written into a file of its own while it arrives.
     pub staged_bytes: u32,
     /// Memory for bulk payloads of other members, besides one of them.
-    pub parcels_bytes: u64,
+    pub bulk_bytes: u64,
     /// Memory for payloads that wait to be applied.
     pub queue_bytes: usize,
     /// The constants of the nodes, instead of the shipped ones.
@@ -137,7 +137,7 @@ pub struct NodePlan {
     /// The plan of its server.
     pub server: ServerPlan,
     /// `repl.sequencer`.
-    pub wish: Wish,
+    pub preference: Preference,
 }
 
 impl Plan {
@@ -207,7 +207,7 @@ impl Plan {
             staged_bytes: 16 << 20,
             scale: Scale::default(),
             deaths_within_percent: 0,
-            parcels_bytes: 2 << 30,
+            bulk_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             marks: true,
             unrecovered_percent: 10,
@@ -221,12 +221,12 @@ impl Plan {
             bad_seat: None,
             liar: None,
         };
-        if profile.parcels {
+        if profile.bulk_payloads {
             let random = &mut Random::new(seed, 7);
             plan.large_bytes = random.pick(&[100, 150, 250]);
             plan.part_bytes = random.pick(&[5, 20, 100]);
             plan.staged_bytes = random.pick(&[0, 200, 1 << 20]);
-            plan.parcels_bytes = random.pick(&[300, 1_000, 2 << 30]);
+            plan.bulk_bytes = random.pick(&[300, 1_000, 2 << 30]);
         }
         if profile.bad_seat {
             plan.seat_badly(&mut Random::new(seed, 6));
@@ -257,11 +257,11 @@ impl Plan {
         let large_bytes = random.pick(&[80, 120, 150]);
         let part_bytes = random.pick(&[30, 60, 200]);
         let staged_bytes = random.pick(&[0, 120, 150]);
-        let parcels_bytes = random.pick(&[1_000, 10_000, self.parcels_bytes]);
+        let bulk_bytes = random.pick(&[1_000, 10_000, self.bulk_bytes]);
         let queue_bytes = random.pick(&[600, 3_000, 20_000]);
-        if large && !profile.parcels {
+        if large && !profile.bulk_payloads {
             (self.large_bytes, self.part_bytes) = (large_bytes, part_bytes);
-            (self.staged_bytes, self.parcels_bytes) = (staged_bytes, parcels_bytes);
+            (self.staged_bytes, self.bulk_bytes) = (staged_bytes, bulk_bytes);
         }
         if queues && !profile.queues_in_log {
             self.queue_bytes = queue_bytes;
@@ -270,7 +270,7 @@ impl Plan {
             // A round trip would let so little through that the far node falls behind for ever (seed 291,
             // leadership).
             self.scale.group = Scale::default().group;
-            match profile.parcels {
+            match profile.bulk_payloads {
                 // The far node requests parts ahead of many payloads at a time, but at most 256 of its requests wait.
                 // Further ones come a second later (seed 3100020525).
                 true => self.part_bytes = self.part_bytes.max(FAR_PART_BYTES),
@@ -299,7 +299,7 @@ impl Plan {
                 }
             }
             BadSeat::Slow => {}
-            BadSeat::Unwanted => self.nodes[0].wish = Wish::Never,
+            BadSeat::Unwanted => self.nodes[0].preference = Preference::Never,
         }
     }
 }
@@ -331,7 +331,7 @@ impl NodePlan {
             flush_us: random.pick(&[200, 2_000, 10_000]),
             arbitrator: false,
             server: server(profile, size, random),
-            wish: Wish::Auto,
+            preference: Preference::Auto,
         }
     }
 }

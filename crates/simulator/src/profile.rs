@@ -45,7 +45,7 @@ pub struct Profile {
     /// No node is told to bootstrap (`pc.bootstrap_expect`).
     pub founds_together: bool,
     /// Many write-sets are bulk payloads: a majority fetches them before they are ordered.
-    pub parcels: bool,
+    pub bulk_payloads: bool,
     /// Most payloads that wait to be applied are in the log only.
     pub queues_in_log: bool,
     /// One member lies to the others.

@@ -28,7 +28,7 @@ const PLAIN: Profile = Profile {
     arbitrators: 0,
     streaming_percent: 0,
     founds_together: false,
-    parcels: false,
+    bulk_payloads: false,
     queues_in_log: false,
     liar: false,
 };
@@ -343,11 +343,11 @@ pub const ALL: &[Profile] = &[
         ..PLAIN
     },
     Profile {
-        name: "parcels",
+        name: "bulk-payloads",
         sizes: &[2, 3, 3, 4, 5],
         faults: (3, 14),
         mix: EVERYTHING,
-        parcels: true,
+        bulk_payloads: true,
         ..PLAIN
     },
     Profile {
@@ -403,7 +403,7 @@ pub const LIARS: &Profile = &Profile {
     name: "liars",
     sizes: &[3, 3, 4, 5],
     mix: EVERYTHING,
-    parcels: true,
+    bulk_payloads: true,
     liar: true,
     ..PLAIN
 };

@@ -1,6 +1,6 @@
 //! The events of the simulated world that the invariants see.
 
-use trireme_group::{Ballot, Checkpoint, Delivery, Entry, Position, Standing, Uuid};
+use trireme_group::{Checkpoint, ComponentState, Delivery, Entry, Position, Term, Uuid};
 use trireme_log::Outcome;
 use trireme_replicator::{Code, Seqno, View};
 
@@ -44,8 +44,8 @@ pub enum Seen {
     /// The connection is over, and the process lives: it will connect again, as another incarnation.
     Disconnected,
     /// The group's component state, whenever it changes, with number and history of its last view.
-    Standing {
-        standing: Standing,
+    ComponentState {
+        component_state: ComponentState,
         view: u64,
         history: Uuid,
     },
@@ -60,9 +60,9 @@ pub enum Seen {
     /// missing. Comes after [`Seen::Started`] and after the entries of the log.
     Resumed { end: Option<Position> },
     /// The process told others that its log holds everything up to this position, in this term.
-    Acknowledged { ballot: Ballot, position: Position },
+    Acknowledged { term: Term, position: Position },
     /// This term is in force; comes before [`Seen::Truncated`] and [`Seen::BeganAnew`].
-    InForce { ballot: Ballot },
+    InForce { term: Term },
     /// The group delivered a committed entry to the replicator.
     Delivered {
         position: Position,

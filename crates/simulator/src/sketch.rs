@@ -47,14 +47,18 @@ impl Hasher for Sketch {
 pub fn message(message: &Message) -> Sketch {
     match message {
         Message::Status(s) => Sketch::of(1)
-            .and(&(s.ballot, s.leader, s.standing as u8, s.history))
+            .and(&(s.term, s.leader, s.component_state as u8, s.history))
             .and(&(&s.overrides, s.configuration_number, &s.members))
             .and(&(s.ack, s.end, s.commit))
-            .and(&(s.outlook.wish as u8, s.outlook.able, s.outlook.stamp_ms))
+            .and(&(
+                s.outlook.preference as u8,
+                s.outlook.able,
+                s.outlook.stamp_ms,
+            ))
             .and(&s.outlook.links),
         Message::Submit { number, payload } => Sketch::of(2).and(&(number, payload)),
         Message::Append(a) => {
-            let head = (a.ballot, a.prev_position, a.prev_ballot, a.ack, a.commit);
+            let head = (a.term, a.prev_position, a.prev_term, a.ack, a.commit);
             let sketch = Sketch::of(3).and(&head).and(&a.entries.len());
             a.entries.iter().fold(sketch, |sketch, entry| {
                 let body = match &entry.body {
@@ -63,23 +67,23 @@ pub fn message(message: &Message) -> Sketch {
                         Sketch::of(5).and(&(id, len, digest))
                     }
                 };
-                sketch.and(&(entry.position, entry.ballot, body.number()))
+                sketch.and(&(entry.position, entry.term, body.number()))
             })
         }
         Message::Ack {
-            ballot,
+            term,
             position,
             commit,
-        } => Sketch::of(4).and(&(ballot, position, commit)),
-        Message::Summary { ballot, summary } => Sketch::of(5).and(&(ballot, summary)),
+        } => Sketch::of(4).and(&(term, position, commit)),
+        Message::Summary { term, summary } => Sketch::of(5).and(&(term, summary)),
         Message::Install {
-            ballot,
+            term,
             checkpoint,
             intact_at,
-        } => Sketch::of(6).and(&(ballot, checkpoint, intact_at)),
-        Message::PreVote { ballot } => Sketch::of(7).and(ballot),
-        Message::PreVoteReply { ballot, granted } => Sketch::of(8).and(&(ballot, granted)),
-        Message::Prepare { ballot, forced } => Sketch::of(9).and(&(ballot, forced)),
+        } => Sketch::of(6).and(&(term, checkpoint, intact_at)),
+        Message::PreVote { term } => Sketch::of(7).and(term),
+        Message::PreVoteReply { term, granted } => Sketch::of(8).and(&(term, granted)),
+        Message::Prepare { term, forced } => Sketch::of(9).and(&(term, forced)),
         Message::Promise(promise) => Sketch::of(10).and(promise),
         Message::Refuse { promised } => Sketch::of(11).and(promised),
         Message::TakeLeadership { number, forced } => Sketch::of(12).and(&(number, forced)),
@@ -89,8 +93,8 @@ pub fn message(message: &Message) -> Sketch {
         Message::Weight { weight } => Sketch::of(16).and(weight),
         Message::Expects { nodes, promised } => Sketch::of(17).and(&(nodes, promised)),
         Message::LogEnd { round } => Sketch::of(18).and(round),
-        Message::LogEndReply { round, ballot, end } => Sketch::of(19).and(&(round, ballot, end)),
-        Message::Offer { oldest, parcel } => Sketch::of(20).and(&(oldest, parcel)),
+        Message::LogEndReply { round, term, end } => Sketch::of(19).and(&(round, term, end)),
+        Message::Offer { oldest, bulk } => Sketch::of(20).and(&(oldest, bulk)),
         Message::Fetch {
             source: from,
             offset,
@@ -101,25 +105,21 @@ pub fn message(message: &Message) -> Sketch {
             offset,
             bytes,
         } => source(22, from).and(&(offset, bytes)),
-        Message::Held { parcel } => Sketch::of(23).and(parcel),
-        Message::SubmitParcel {
-            number,
-            parcel,
-            head,
-        } => Sketch::of(24).and(&(number, parcel, head)),
+        Message::Held { bulk } => Sketch::of(23).and(bulk),
+        Message::SubmitBulk { number, bulk, head } => Sketch::of(24).and(&(number, bulk, head)),
     }
 }
 
 fn source(kind: u64, source: &Source) -> Sketch {
     match source {
-        Source::Offered { parcel } => Sketch::of(kind).and(&(1u8, parcel)),
+        Source::Offered { bulk } => Sketch::of(kind).and(&(1u8, bulk)),
         Source::Logged { position, id } => Sketch::of(kind).and(&(2u8, position, id)),
     }
 }
 
 fn body(body: &Body) -> Sketch {
     match body {
-        Body::BallotStart => Sketch::of(1),
+        Body::TermStart => Sketch::of(1),
         Body::Configuration(configuration) => Sketch::of(2).and(configuration),
         Body::Submission { id, payload } => Sketch::of(3).and(&(id, payload)),
         Body::Void { id } => Sketch::of(4).and(id),
@@ -128,7 +128,7 @@ fn body(body: &Body) -> Sketch {
 
 /// An entry that goes into the log.
 pub fn entry(entry: &Entry) -> Sketch {
-    body(&entry.body).and(&(entry.position, entry.ballot))
+    body(&entry.body).and(&(entry.position, entry.term))
 }
 
 /// A delivery of the group to the replicator.
@@ -219,7 +219,7 @@ pub fn seen(seen: &Seen) -> Option<Sketch> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use trireme_group::{Ballot, Incarnation, SubmissionId};
+    use trireme_group::{Incarnation, SubmissionId, Term};
 
     use super::*;
 
@@ -231,7 +231,7 @@ mod tests {
         };
         assert_eq!(refused("one"), refused("another"));
         let ack = |position| Message::Ack {
-            ballot: Ballot::default(),
+            term: Term::default(),
             position,
             commit: 0,
         };
@@ -244,10 +244,10 @@ mod tests {
                 },
                 payload: Bytes::from_static(payload),
             };
-            let (position, ballot) = (1, Ballot::default());
+            let (position, term) = (1, Term::default());
             entry(&Entry {
                 position,
-                ballot,
+                term,
                 body,
             })
         };

@@ -45,7 +45,11 @@ impl Trace {
             Seen::Founded { history, seqno } => {
                 format!("founds or continues history {history} above {seqno}")
             }
-            Seen::Standing { standing, view, .. } => format!("is {standing:?} in view {view}"),
+            Seen::ComponentState {
+                component_state,
+                view,
+                ..
+            } => format!("is {component_state:?} in view {view}"),
             Seen::Truncated { after } => format!("drops its log above {after}"),
             Seen::BeganAnew { checkpoint } => format!(
                 "begins its log anew above {} in {}",
@@ -71,14 +75,14 @@ impl Trace {
     fn daily(&self, what: &Seen) -> String {
         match what {
             Seen::Appended { entry } => {
-                let (position, ballot) = (entry.position, entry.ballot);
+                let (position, term) = (entry.position, entry.term);
                 let body = match &entry.body {
                     Body::Configuration(configuration) => view(configuration),
                     Body::Submission { id, payload } => format!("{id}, {} bytes", payload.len()),
                     Body::Void { id } => format!("void {id}"),
-                    Body::BallotStart => "start of the ballot".to_owned(),
+                    Body::TermStart => "term start".to_owned(),
                 };
-                format!("appends {position} ({ballot}): {body}")
+                format!("appends {position} ({term}): {body}")
             }
             Seen::Delivered {
                 position,

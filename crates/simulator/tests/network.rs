@@ -1,7 +1,7 @@
 //! The simulated network: streams keep their order until they break.
 
 use bytes::Bytes;
-use simulator::network::{Network, Parcel, Sent};
+use simulator::network::{BulkPayload, Network, Sent};
 use simulator::plan::Plan;
 use simulator::profiles;
 
@@ -17,9 +17,9 @@ fn connected() -> (Network, u64) {
     (network, id)
 }
 
-fn arrival(sent: Sent) -> (Parcel, u64) {
+fn arrival(sent: Sent) -> (BulkPayload, u64) {
     match sent {
-        Sent::Arrives(parcel, at, _) => (parcel, at),
+        Sent::Arrives(bulk, at, _) => (bulk, at),
         other => panic!("{other:?}"),
     }
 }
@@ -33,9 +33,9 @@ fn what_is_sent_later_arrives_later() {
     let (mut network, _) = connected();
     let mut last = 0;
     for round in 0..200 {
-        let (parcel, at) = arrival(network.send(round, 0, (1, 1), frame(1)));
+        let (bulk, at) = arrival(network.send(round, 0, (1, 1), frame(1)));
         assert!(at >= last && at > round);
-        assert_eq!(network.receive(at, 0, 1, &parcel), Some(1));
+        assert_eq!(network.receive(at, 0, 1, &bulk), Some(1));
         last = at;
     }
 }
@@ -43,15 +43,15 @@ fn what_is_sent_later_arrives_later() {
 #[test]
 fn what_is_on_its_way_when_a_connection_breaks_is_lost_from_some_point_on() {
     let (mut network, id) = connected();
-    let parcels: Vec<_> = (0..50)
+    let bulk_payloads: Vec<_> = (0..50)
         .map(|at| arrival(network.send(at * 1000, 0, (1, 1), frame(1))))
         .collect();
     let (broken, noticed_at, _) = network.break_connection(25_000, 0, 1).expect("it was up");
     assert_eq!(broken, id);
     assert!(noticed_at >= 25_000);
-    let through: Vec<bool> = parcels
+    let through: Vec<bool> = bulk_payloads
         .iter()
-        .map(|(parcel, at)| network.receive(*at, 0, 1, parcel).is_some())
+        .map(|(bulk, at)| network.receive(*at, 0, 1, bulk).is_some())
         .collect();
     assert!(through[0] && !through[49]);
     assert!(through.windows(2).all(|pair| pair[0] || !pair[1]));

@@ -26,7 +26,7 @@ use crate::status::NodeStatus;
 pub const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Time for a server to end after SIGTERM, before it is killed.
-pub const STOP_PATIENCE: Duration = Duration::from_secs(60);
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A local cluster. Dropping it kills the servers that still run, unless it was opened or [detached](Cluster::detach).
 pub struct Cluster {
@@ -318,7 +318,7 @@ impl Cluster {
 
     /// Stops node `i` cleanly; returns whether it had to be killed in the end.
     pub fn stop_node(&mut self, i: usize) -> Result<bool, ClusterError> {
-        Ok(self.nodes[i].stop(STOP_PATIENCE)?)
+        Ok(self.nodes[i].stop(STOP_TIMEOUT)?)
     }
 
     /// Kills node `i` with -9.
@@ -355,7 +355,7 @@ impl Cluster {
                 (true, true) => (self.progress)(&format!(
                     "{}: killed, since it did not end within {} s",
                     self.nodes[i].name,
-                    STOP_PATIENCE.as_secs()
+                    STOP_TIMEOUT.as_secs()
                 )),
                 (true, false) => (self.progress)(&format!("{}: stopped", self.nodes[i].name)),
                 (false, _) => {}

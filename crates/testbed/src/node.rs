@@ -286,8 +286,8 @@ impl Node {
         Ok(())
     }
 
-    /// Stops the server cleanly (SIGTERM), and kills it after `patience`. Returns whether it was killed.
-    pub fn stop(&mut self, patience: Duration) -> Result<bool, NodeError> {
+    /// Stops the server cleanly (SIGTERM), and kills it after `timeout`. Returns whether it was killed.
+    pub fn stop(&mut self, timeout: Duration) -> Result<bool, NodeError> {
         let Some(pid) = self.pid() else {
             self.reap();
             return Ok(false);
@@ -295,7 +295,7 @@ impl Node {
         // A paused process does not see SIGTERM.
         self.signal(Signal::CONT)?;
         self.signal(Signal::TERM)?;
-        if self.wait_end(pid, patience) {
+        if self.wait_end(pid, timeout) {
             return Ok(false);
         }
         self.kill()?;
@@ -345,11 +345,11 @@ impl Node {
     }
 
     /// Cannot be interrupted, because servers are stopped in this way after an interruption.
-    fn wait_end(&mut self, pid: u32, patience: Duration) -> bool {
+    fn wait_end(&mut self, pid: u32, timeout: Duration) -> bool {
         let start = Instant::now();
         // Waits until files and ports are free, which is later than the server's last answer.
         while !process::has_ended(pid) {
-            if start.elapsed() > patience {
+            if start.elapsed() > timeout {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(20));

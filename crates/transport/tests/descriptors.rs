@@ -6,7 +6,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use common::{Node, PATIENCE, config, identity};
+use common::{Node, TIMEOUT, config, identity};
 use socket2::{Domain, Socket, Type};
 use trireme_transport::{Frame, Mesh, MeshEvent, Poller, Ready, RejectReason};
 
@@ -23,9 +23,9 @@ impl Counted {
     fn turn(&mut self) {
         let now_ms = self.start.elapsed().as_millis() as u64;
         let due_ms = self.mesh.next_deadline_ms().unwrap_or(u64::MAX);
-        let patience = Duration::from_millis(due_ms.saturating_sub(now_ms).min(200));
+        let timeout = Duration::from_millis(due_ms.saturating_sub(now_ms).min(200));
         let mut ready = Ready::default();
-        self.poller.wait(Some(patience), &mut ready).unwrap();
+        self.poller.wait(Some(timeout), &mut ready).unwrap();
         let now_ms = self.start.elapsed().as_millis() as u64;
         self.mesh.handle_ready(&mut ready, now_ms, &mut self.events);
         self.mesh.tick(now_ms, &mut self.events);
@@ -36,7 +36,7 @@ impl Counted {
     fn until(&mut self, what: &str, holds: impl Fn(&Counted) -> bool) {
         let begin = Instant::now();
         while !holds(self) {
-            assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", self.events);
+            assert!(begin.elapsed() < TIMEOUT, "{what}: {:?}", self.events);
             self.turn();
         }
     }

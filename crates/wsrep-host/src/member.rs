@@ -53,11 +53,11 @@ impl Member {
         &self.sequence
     }
 
-    /// Waits until the node is in step with its group. Returns false if that takes longer than `patience`.
-    pub fn wait_synced(&self, patience: Duration) -> bool {
+    /// Waits until the node is in step with its group. Returns false if that takes longer than `timeout`.
+    pub fn wait_synced(&self, timeout: Duration) -> bool {
         let waited = self
             .changed
-            .wait_timeout_while(self.lock(), patience, |synced| !*synced);
+            .wait_timeout_while(self.lock(), timeout, |synced| !*synced);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 

@@ -19,7 +19,7 @@ use crate::sequence::Digest;
 const CLUSTER: &str = "trireme-lab";
 
 /// Limit for joining a cluster and for catching up with it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How often a node checks for something that it waits for.
 const POLL: Duration = Duration::from_millis(2);
@@ -31,10 +31,10 @@ pub enum NodeError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// The node did not get in step with its group in time.
-    #[error("the node was not in step with its group after {} s", PATIENCE.as_secs())]
+    #[error("the node was not in step with its group after {} s", TIMEOUT.as_secs())]
     NotSynced,
     /// The node did not commit all write-sets in time.
-    #[error("seqno {wanted} was not committed here after {} s: only {here}", PATIENCE.as_secs())]
+    #[error("seqno {wanted} was not committed here after {} s: only {here}", TIMEOUT.as_secs())]
     Behind {
         /// The last seqno that has committed on all nodes.
         wanted: i64,
@@ -115,7 +115,7 @@ impl Node {
 
     /// Waits until everything up to `seqno` has committed here.
     pub fn settle(&self, seqno: i64) -> Result<Digest, NodeError> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let here = self.commits().last_committed()?;
             if here >= seqno {
@@ -150,7 +150,7 @@ impl Node {
 
 /// Waits until the node is in step with its group, and takes a donor's position if it needs one.
 fn get_in_step(member: &Member, loaded: &Loaded) -> Result<(), NodeError> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !member.wait_synced(POLL) {
         if let Some(position) = member.take_donated() {
             loaded.state_received(position)?;

@@ -66,9 +66,9 @@ pub fn why(trial: &Trial, i: usize) -> String {
 
 /// Waits until `tell` says all of `words`; shows the line.
 #[track_caller]
-pub fn await_told(patience: Duration, words: &[&str], mut tell: impl FnMut() -> String) {
+pub fn await_told(timeout: Duration, words: &[&str], mut tell: impl FnMut() -> String) {
     let mut text = String::new();
-    let found = await_true(patience, || {
+    let found = await_true(timeout, || {
         text = tell();
         words.iter().all(|word| text.contains(word))
     });

@@ -83,7 +83,7 @@ fn a_row_that_ends_a_server_is_not_applied_for_ever() {
     trial.assert_equal();
 }
 
-/// Whether node 3 dies within `patience`.
-fn dies(trial: &mut Trial, patience: Duration) -> bool {
-    await_true(patience, || trial.node(2).pid().is_none())
+/// Whether node 3 dies within `timeout`.
+fn dies(trial: &mut Trial, timeout: Duration) -> bool {
+    await_true(timeout, || trial.node(2).pid().is_none())
 }

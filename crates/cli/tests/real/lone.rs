@@ -38,10 +38,10 @@ impl Lone {
         Self { trial }
     }
 
-    /// The server must end by itself within `patience`, with an error in its log that has all of `words`.
-    pub fn must_give_up(&self, patience: Duration, words: &[&str]) {
-        let ended = await_true(patience, || self.trial.node(0).pid().is_none());
-        assert!(ended, "the server still runs after {patience:?}");
+    /// The server must end by itself within `timeout`, with an error in its log that has all of `words`.
+    pub fn must_give_up(&self, timeout: Duration, words: &[&str]) {
+        let ended = await_true(timeout, || self.trial.node(0).pid().is_none());
+        assert!(ended, "the server still runs after {timeout:?}");
         self.must_say(words);
     }
 

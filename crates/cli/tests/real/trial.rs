@@ -107,19 +107,19 @@ impl Trial {
     }
 
     /// Waits until `found` is true of `node`'s status variable `variable`.
-    pub fn await_status(&self, i: usize, variable: &str, wanted: &str, patience: Duration) {
+    pub fn await_status(&self, i: usize, variable: &str, wanted: &str, timeout: Duration) {
         let what = format!("{variable} = {wanted} on {}", self.name(i));
         let mut seen = String::new();
-        let found = await_true(patience, || {
+        let found = await_true(timeout, || {
             seen = self.status(i, variable);
             seen == wanted
         });
-        assert!(found, "{what} was awaited for {patience:?}; it is {seen:?}");
+        assert!(found, "{what} was awaited for {timeout:?}; it is {seen:?}");
     }
 
     /// Waits until node `i` is synced in a primary component of `size`.
-    pub fn await_size(&mut self, i: usize, size: usize, patience: Duration) {
-        if let Err(error) = self.cluster.wait_size(i, size, patience) {
+    pub fn await_size(&mut self, i: usize, size: usize, timeout: Duration) {
+        if let Err(error) = self.cluster.wait_size(i, size, timeout) {
             panic!("{error}");
         }
     }
@@ -271,11 +271,11 @@ fn template() -> PathBuf {
     dir
 }
 
-/// Asks again and again until the answer is yes; whether it was within `patience`.
-pub fn await_true(patience: Duration, mut ask: impl FnMut() -> bool) -> bool {
+/// Asks again and again until the answer is yes; whether it was within `timeout`.
+pub fn await_true(timeout: Duration, mut ask: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !ask() {
-        if start.elapsed() > patience {
+        if start.elapsed() > timeout {
             return false;
         }
         pause(Duration::from_millis(20));

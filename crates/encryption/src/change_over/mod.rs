@@ -34,7 +34,7 @@ pub struct ChangeOver {
     /// The last step to take.
     pub until: Phase,
     /// The time that a node has to settle after each step.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The reason why the change stops. The steps taken remain: a cluster can run in each state in between.
@@ -120,13 +120,13 @@ pub enum ChangeOverError {
     },
     /// The node does not reach the wanted state in time.
     #[error(
-        "{name} has not settled within {patience_s} s ({state}): see its error log, then run this again"
+        "{name} has not settled within {timeout_s} s ({state}): see its error log, then run this again"
     )]
     Unsettled {
         /// The node.
         name: String,
         /// The time that the node had.
-        patience_s: u64,
+        timeout_s: u64,
         /// Its state at the end.
         state: String,
     },
@@ -161,7 +161,7 @@ pub fn change_over(
                 source,
             })?;
             has_changed = true;
-            settle(&mut servers[i], phase, state, change.patience)?;
+            settle(&mut servers[i], phase, state, change.timeout)?;
             if phase == Phase::RefusePlaintext {
                 // This node has renewed its links. Before the next node does so, every node must have heard from the
                 // others over the new ones.
@@ -223,7 +223,7 @@ fn settle(
     server: &mut Server,
     phase: Phase,
     before: &State,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), ChangeOverError> {
     let began = Instant::now();
     loop {
@@ -231,10 +231,10 @@ fn settle(
         if state.is_synced && state.size == before.size && phase.is_done(&state) {
             return Ok(());
         }
-        if began.elapsed() >= patience {
+        if began.elapsed() >= timeout {
             return Err(ChangeOverError::Unsettled {
                 name: before.name.clone(),
-                patience_s: patience.as_secs(),
+                timeout_s: timeout.as_secs(),
                 state: state.to_string(),
             });
         }

@@ -10,7 +10,7 @@ use super::ChangeOverError;
 use super::plan::State;
 
 const PORT: u16 = 3306;
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads `host`, `host:port`, or the path of a Unix socket.
 pub fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
@@ -36,7 +36,7 @@ impl Server {
     pub fn new(login: &Login) -> Server {
         Server {
             endpoint: login.endpoint.clone(),
-            database: Database::new(login.clone(), PATIENCE),
+            database: Database::new(login.clone(), TIMEOUT),
         }
     }
 

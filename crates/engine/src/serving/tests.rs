@@ -1,4 +1,4 @@
-use trireme_group::{Ballot, Body, Checkpoint, Entry, ReplicaId, SubmissionId, Uuid};
+use trireme_group::{Body, Checkpoint, Entry, ReplicaId, SubmissionId, Term, Uuid};
 use trireme_log::{Disk, Durability, LogConfig, MemoryDisk};
 use trireme_replicator::Recorded;
 
@@ -18,7 +18,7 @@ fn payload(len: usize) -> Bytes {
 fn submission(position: Position, len: usize) -> Entry {
     Entry {
         position,
-        ballot: Ballot {
+        term: Term {
             number: 1,
             replica: ReplicaId::default(),
         },

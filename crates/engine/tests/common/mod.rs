@@ -7,7 +7,7 @@ use trireme_engine::{
     Channel, Engine, Forgotten, HostAction, NotKept, OpenDisk, Outside, ServeJob, StageJob, Start,
     Storage,
 };
-use trireme_group::{Ballot, Checkpoint, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_group::{Checkpoint, Config, Incarnation, Member, ReplicaId, Term, Uuid};
 use trireme_log::{Disk, Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Answer, Event, Gtid, Options, Task, Ticket, TrxId, WriteSetDraft, flags};
 
@@ -25,7 +25,7 @@ pub struct Out {
     pub saved: Option<Gtid>,
     pub closed: bool,
     pub fatal: Option<String>,
-    pub promised: Ballot,
+    pub promised: Term,
     /// The log that the data directory names.
     pub log: Uuid,
     pub fail_log: bool,
@@ -48,11 +48,11 @@ fn read_only() -> NotKept {
 
 impl Outside for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
+    fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         if self.fail_promise {
             return Err(read_only());
         }
-        self.promised = ballot;
+        self.promised = term;
         Ok(())
     }
     fn in_log(&mut self, id: Uuid) -> Result<(), NotKept> {
@@ -136,7 +136,7 @@ pub fn start(disk: &MemoryDisk, incarnation: u8, durability: Durability, local: 
     };
     Start {
         config: Config::new(me),
-        promised: Ballot::default(),
+        promised: Term::default(),
         last_log: Uuid::NIL,
         recover: true,
         boot_id: [0; 16],

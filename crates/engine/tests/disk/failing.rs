@@ -105,21 +105,18 @@ fn after_a_failed_device_a_member_counts_as_one_that_may_have_forgotten() {
     let promise: Case = (
         |node| {
             node.out.fail_promise = true;
-            let ballot = trireme_group::Ballot {
+            let term = trireme_group::Term {
                 number: 100,
                 replica: trireme_group::ReplicaId(Uuid([2; 16])),
             };
             let from = trireme_group::Incarnation(Uuid([2; 16]));
             let up = trireme_group::Event::PeerUp {
-                replica: ballot.replica,
+                replica: term.replica,
                 incarnation: from,
             };
             node.engine.group(node.now_ms, up);
             node.settle();
-            let message = trireme_group::Message::Prepare {
-                ballot,
-                forced: None,
-            };
+            let message = trireme_group::Message::Prepare { term, forced: None };
             let event = trireme_group::Event::Message { from, message };
             node.engine.group(node.now_ms, event);
             node.settle();

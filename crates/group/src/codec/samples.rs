@@ -5,10 +5,10 @@ use bytes::Bytes;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, Uuid};
 use crate::message::{
-    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
-    Status, Summary, WireBody, WireEntry, Wish,
+    Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
+    Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -16,8 +16,8 @@ fn uuid(fill: u8) -> Uuid {
     Uuid([fill; 16])
 }
 
-pub fn ballot() -> Ballot {
-    Ballot {
+pub fn term() -> Term {
+    Term {
         number: 7,
         replica: ReplicaId(uuid(0xb1)),
     }
@@ -59,7 +59,7 @@ fn configuration() -> Configuration {
 pub fn checkpoint() -> Checkpoint {
     Checkpoint {
         position: 100,
-        ballot: ballot(),
+        term: term(),
         history: uuid(0xa1),
         overrides: vec![uuid(0xd1)],
         configuration: configuration(),
@@ -86,8 +86,8 @@ fn summary() -> Summary {
     Summary {
         commit: 100,
         end: 103,
-        end_ballot: ballot(),
-        runs: vec![(ballot(), 100, 103)],
+        end_term: term(),
+        runs: vec![(term(), 100, 103)],
     }
 }
 
@@ -95,8 +95,8 @@ fn payload() -> Bytes {
     Bytes::from_static(b"payload")
 }
 
-fn parcel() -> Parcel {
-    Parcel {
+fn bulk() -> BulkPayload {
+    BulkPayload {
         number: 4,
         len: 2_000_000,
         head: 46,
@@ -108,11 +108,11 @@ fn parcel() -> Parcel {
 pub fn samples() -> Vec<(&'static str, Message)> {
     let wire = |position, body| WireEntry {
         position,
-        ballot: ballot(),
+        term: term(),
         body,
     };
     let entries = vec![
-        wire(101, WireBody::Full(Body::BallotStart)),
+        wire(101, WireBody::Full(Body::TermStart)),
         wire(102, WireBody::Full(Body::Configuration(configuration()))),
         wire(
             103,
@@ -132,17 +132,17 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         ),
     ];
     let append = Append {
-        ballot: ballot(),
+        term: term(),
         prev_position: 100,
-        prev_ballot: ballot(),
+        prev_term: term(),
         entries,
         ack: 105,
         commit: 99,
     };
     let status = Status {
-        ballot: ballot(),
+        term: term(),
         leader: true,
-        standing: Standing::NonPrimary,
+        component_state: ComponentState::NonPrimary,
         history: uuid(0xa1),
         overrides: vec![uuid(0xd1)],
         configuration_number: 5,
@@ -151,7 +151,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         end: 103,
         commit: 101,
         outlook: Outlook {
-            wish: Wish::Never,
+            preference: Preference::Never,
             able: true,
             stamp_ms: 5_000,
             links: vec![Link {
@@ -163,7 +163,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         },
     };
     let promise = Promise {
-        ballot: ballot(),
+        term: term(),
         summary: summary(),
         configurations: vec![(98, configuration())],
         amnesiac: true,
@@ -200,7 +200,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         (
             "ack",
             Message::Ack {
-                ballot: ballot(),
+                term: term(),
                 position: 103,
                 commit: 101,
             },
@@ -208,37 +208,37 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         (
             "summary",
             Message::Summary {
-                ballot: ballot(),
+                term: term(),
                 summary: summary(),
             },
         ),
         (
             "install",
             Message::Install {
-                ballot: ballot(),
+                term: term(),
                 checkpoint: checkpoint(),
                 intact_at: 120,
             },
         ),
     ];
     samples.extend([
-        ("pre-vote", Message::PreVote { ballot: ballot() }),
+        ("pre-vote", Message::PreVote { term: term() }),
         (
             "pre-vote-reply",
             Message::PreVoteReply {
-                ballot: ballot(),
+                term: term(),
                 granted: true,
             },
         ),
         (
             "prepare",
             Message::Prepare {
-                ballot: ballot(),
+                term: term(),
                 forced: Some(uuid(0xd1)),
             },
         ),
         ("promise", Message::Promise(promise)),
-        ("refuse", Message::Refuse { promised: ballot() }),
+        ("refuse", Message::Refuse { promised: term() }),
         (
             "take-office",
             Message::TakeLeadership {
@@ -260,7 +260,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             "log-end-reply",
             Message::LogEndReply {
                 round: 11,
-                ballot: ballot(),
+                term: term(),
                 end: 103,
             },
         ),
@@ -268,11 +268,11 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             "expects",
             Message::Expects {
                 nodes: 3,
-                promised: ballot(),
+                promised: term(),
             },
         ),
     ]);
-    let offered = Source::Offered { parcel: 4 };
+    let offered = Source::Offered { bulk: 4 };
     let logged = Source::Logged {
         position: 103,
         id: submission(),
@@ -282,14 +282,14 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             "offer",
             Message::Offer {
                 oldest: 3,
-                parcel: Some(parcel()),
+                bulk: Some(bulk()),
             },
         ),
         (
             "offer-none",
             Message::Offer {
                 oldest: 5,
-                parcel: None,
+                bulk: None,
             },
         ),
         (
@@ -316,12 +316,12 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 bytes: payload(),
             },
         ),
-        ("held", Message::Held { parcel: 4 }),
+        ("held", Message::Held { bulk: 4 }),
         (
-            "submit-parcel",
-            Message::SubmitParcel {
+            "submit-bulk",
+            Message::SubmitBulk {
                 number: 9,
-                parcel: parcel(),
+                bulk: bulk(),
                 head: payload(),
             },
         ),
@@ -331,11 +331,11 @@ pub fn samples() -> Vec<(&'static str, Message)> {
 
 /// Messages in their other forms: optional fields present or absent, empty lists, the other values of a choice.
 pub fn other_forms() -> Vec<(&'static str, Message)> {
-    let status = |standing, wish| {
+    let status = |component_state, preference| {
         Message::Status(Status {
-            ballot: ballot(),
+            term: term(),
             leader: false,
-            standing,
+            component_state,
             history: Uuid::default(),
             overrides: Vec::new(),
             configuration_number: 0,
@@ -344,7 +344,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
             end: 0,
             commit: 0,
             outlook: Outlook {
-                wish,
+                preference,
                 able: false,
                 stamp_ms: 0,
                 links: Vec::new(),
@@ -353,11 +353,11 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
     };
     let promise = |database| {
         Message::Promise(Promise {
-            ballot: ballot(),
+            term: term(),
             summary: Summary {
                 commit: 0,
                 end: 0,
-                end_ballot: Ballot::default(),
+                end_term: Term::default(),
                 runs: Vec::new(),
             },
             configurations: Vec::new(),
@@ -375,16 +375,22 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
         id: submission(),
     };
     vec![
-        ("status-outside", status(Standing::Outside, Wish::Auto)),
-        ("status-primary", status(Standing::Primary, Wish::Prefer)),
+        (
+            "status-outside",
+            status(ComponentState::Outside, Preference::Auto),
+        ),
+        (
+            "status-primary",
+            status(ComponentState::Primary, Preference::Prefer),
+        ),
         ("promise-nothing", promise(DatabaseProof::Nothing)),
         ("promise-unclear", promise(DatabaseProof::Unclear)),
         (
             "append-nothing",
             Message::Append(Append {
-                ballot: ballot(),
+                term: term(),
                 prev_position: 100,
-                prev_ballot: ballot(),
+                prev_term: term(),
                 entries: Vec::new(),
                 ack: 100,
                 commit: 99,
@@ -393,7 +399,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
         (
             "prepare-unforced",
             Message::Prepare {
-                ballot: ballot(),
+                term: term(),
                 forced: None,
             },
         ),
@@ -419,7 +425,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
 pub fn entries() -> Vec<(&'static str, Entry)> {
     let of = |body| Entry {
         position: 103,
-        ballot: ballot(),
+        term: term(),
         body,
     };
     let without_override = Configuration {
@@ -428,7 +434,7 @@ pub fn entries() -> Vec<(&'static str, Entry)> {
         ..configuration()
     };
     let bodies = [
-        ("log-entry-start", Body::BallotStart),
+        ("log-entry-start", Body::TermStart),
         (
             "log-entry-configuration",
             Body::Configuration(without_override),
@@ -442,7 +448,7 @@ pub fn entries() -> Vec<(&'static str, Entry)> {
 pub fn entry() -> Entry {
     Entry {
         position: 103,
-        ballot: ballot(),
+        term: term(),
         body: Body::Submission {
             id: submission(),
             payload: payload(),

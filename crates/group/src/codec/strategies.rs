@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, Uuid};
 use crate::message::{
-    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
-    Status, Summary, WireBody, WireEntry, Wish,
+    Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
+    Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -31,8 +31,8 @@ fn incarnation() -> impl Strategy<Value = Incarnation> {
     uuid().prop_map(Incarnation)
 }
 
-fn ballot() -> impl Strategy<Value = Ballot> {
-    (any::<u64>(), replica()).prop_map(|(number, replica)| Ballot { number, replica })
+fn term() -> impl Strategy<Value = Term> {
+    (any::<u64>(), replica()).prop_map(|(number, replica)| Term { number, replica })
 }
 
 fn submission() -> impl Strategy<Value = SubmissionId> {
@@ -81,7 +81,7 @@ fn configuration() -> impl Strategy<Value = Configuration> {
 
 fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        Just(Body::BallotStart),
+        Just(Body::TermStart),
         configuration().prop_map(Body::Configuration),
         (submission(), payload()).prop_map(|(id, payload)| Body::Submission { id, payload }),
         submission().prop_map(|id| Body::Void { id }),
@@ -90,9 +90,9 @@ fn body() -> impl Strategy<Value = Body> {
 
 /// Any entry.
 pub fn entry() -> impl Strategy<Value = Entry> {
-    (any::<u64>(), ballot(), body()).prop_map(|(position, ballot, body)| Entry {
+    (any::<u64>(), term(), body()).prop_map(|(position, term, body)| Entry {
         position,
-        ballot,
+        term,
         body,
     })
 }
@@ -102,12 +102,12 @@ fn wire_entry() -> impl Strategy<Value = WireEntry> {
         .prop_map(|(id, len, digest)| WireBody::Reference { id, len, digest });
     (
         any::<u64>(),
-        ballot(),
+        term(),
         prop_oneof![body().prop_map(WireBody::Full), reference],
     )
-        .prop_map(|(position, ballot, body)| WireEntry {
+        .prop_map(|(position, term, body)| WireEntry {
             position,
-            ballot,
+            term,
             body,
         })
 }
@@ -127,16 +127,16 @@ pub fn checkpoint() -> impl Strategy<Value = Checkpoint> {
     });
     (
         any::<u64>(),
-        ballot(),
+        term(),
         uuid(),
         vec(uuid(), FEW),
         configuration(),
         numbers,
     )
         .prop_map(
-            |(position, ballot, history, overrides, configuration, numbers)| Checkpoint {
+            |(position, term, history, overrides, configuration, numbers)| Checkpoint {
                 position,
-                ballot,
+                term,
                 history,
                 overrides,
                 configuration,
@@ -148,51 +148,57 @@ pub fn checkpoint() -> impl Strategy<Value = Checkpoint> {
 fn summary() -> impl Strategy<Value = Summary> {
     (
         any::<[u64; 2]>(),
-        ballot(),
-        vec((ballot(), any::<u64>(), any::<u64>()), FEW),
+        term(),
+        vec((term(), any::<u64>(), any::<u64>()), FEW),
     )
-        .prop_map(|([commit, end], end_ballot, runs)| Summary {
+        .prop_map(|([commit, end], end_term, runs)| Summary {
             commit,
             end,
-            end_ballot,
+            end_term,
             runs,
         })
 }
 
 fn status() -> impl Strategy<Value = Status> {
-    let standing = prop::sample::select(vec![
-        Standing::Outside,
-        Standing::Primary,
-        Standing::NonPrimary,
+    let component_state = prop::sample::select(vec![
+        ComponentState::Outside,
+        ComponentState::Primary,
+        ComponentState::NonPrimary,
     ]);
     let history = (uuid(), vec(uuid(), FEW), vec(incarnation(), FEW));
     (
-        ballot(),
+        term(),
         any::<bool>(),
-        standing,
+        component_state,
         history,
         any::<[u64; 4]>(),
         outlook(),
     )
         .prop_map(
-            |(ballot, leader, standing, (history, overrides, members), numbers, outlook)| Status {
-                ballot,
-                leader,
-                standing,
-                history,
-                overrides,
-                configuration_number: numbers[0],
-                members,
-                ack: numbers[1],
-                end: numbers[2],
-                commit: numbers[3],
-                outlook,
+            |(term, leader, component_state, (history, overrides, members), numbers, outlook)| {
+                Status {
+                    term,
+                    leader,
+                    component_state,
+                    history,
+                    overrides,
+                    configuration_number: numbers[0],
+                    members,
+                    ack: numbers[1],
+                    end: numbers[2],
+                    commit: numbers[3],
+                    outlook,
+                }
             },
         )
 }
 
 fn outlook() -> impl Strategy<Value = Outlook> {
-    let wish = prop::sample::select(vec![Wish::Auto, Wish::Prefer, Wish::Never]);
+    let preference = prop::sample::select(vec![
+        Preference::Auto,
+        Preference::Prefer,
+        Preference::Never,
+    ]);
     let link = (incarnation(), any::<u64>(), any::<[u32; 2]>()).prop_map(
         |(peer, echo_ms, [held_ms, round_trip_us])| Link {
             peer,
@@ -201,33 +207,27 @@ fn outlook() -> impl Strategy<Value = Outlook> {
             round_trip_us,
         },
     );
-    (wish, any::<bool>(), any::<u64>(), vec(link, FEW)).prop_map(|(wish, able, stamp_ms, links)| {
-        Outlook {
-            wish,
+    (preference, any::<bool>(), any::<u64>(), vec(link, FEW)).prop_map(
+        |(preference, able, stamp_ms, links)| Outlook {
+            preference,
             able,
             stamp_ms,
             links,
-        }
-    })
+        },
+    )
 }
 
 fn append() -> impl Strategy<Value = Append> {
-    (
-        ballot(),
-        ballot(),
-        vec(wire_entry(), FEW),
-        any::<[u64; 3]>(),
+    (term(), term(), vec(wire_entry(), FEW), any::<[u64; 3]>()).prop_map(
+        |(term, prev_term, entries, [prev_position, ack, commit])| Append {
+            term,
+            prev_position,
+            prev_term,
+            entries,
+            ack,
+            commit,
+        },
     )
-        .prop_map(
-            |(ballot, prev_ballot, entries, [prev_position, ack, commit])| Append {
-                ballot,
-                prev_position,
-                prev_ballot,
-                entries,
-                ack,
-                commit,
-            },
-        )
 }
 
 fn proof() -> impl Strategy<Value = Proof> {
@@ -242,7 +242,7 @@ fn proof() -> impl Strategy<Value = Proof> {
 fn promise() -> impl Strategy<Value = Promise> {
     let configurations = vec((any::<u64>(), configuration()), 0..=2);
     (
-        ballot(),
+        term(),
         summary(),
         configurations,
         any::<bool>(),
@@ -251,8 +251,8 @@ fn promise() -> impl Strategy<Value = Promise> {
         vec(submission(), FEW),
     )
         .prop_map(
-            |(ballot, summary, configurations, amnesiac, lost_views, proof, withdrawn)| Promise {
-                ballot,
+            |(term, summary, configurations, amnesiac, lost_views, proof, withdrawn)| Promise {
+                term,
                 summary,
                 configurations,
                 amnesiac,
@@ -274,8 +274,8 @@ fn join() -> impl Strategy<Value = Join> {
     )
 }
 
-fn parcel() -> impl Strategy<Value = Parcel> {
-    (any::<u64>(), any::<[u32; 3]>()).prop_map(|(number, [len, head, digest])| Parcel {
+fn bulk() -> impl Strategy<Value = BulkPayload> {
+    (any::<u64>(), any::<[u32; 3]>()).prop_map(|(number, [len, head, digest])| BulkPayload {
         number,
         len,
         head,
@@ -285,7 +285,7 @@ fn parcel() -> impl Strategy<Value = Parcel> {
 
 fn source() -> impl Strategy<Value = Source> {
     prop_oneof![
-        any::<u64>().prop_map(|parcel| Source::Offered { parcel }),
+        any::<u64>().prop_map(|bulk| Source::Offered { bulk }),
         (any::<u64>(), submission()).prop_map(|(position, id)| Source::Logged { position, id }),
     ]
 }
@@ -298,26 +298,24 @@ pub fn message() -> impl Strategy<Value = Message> {
         (number(), option::of(payload()))
             .prop_map(|(number, payload)| Message::Submit { number, payload }),
         append().prop_map(Message::Append),
-        (ballot(), number(), number()).prop_map(|(ballot, position, commit)| Message::Ack {
-            ballot,
+        (term(), number(), number()).prop_map(|(term, position, commit)| Message::Ack {
+            term,
             position,
             commit
         }),
-        (ballot(), summary()).prop_map(|(ballot, summary)| Message::Summary { ballot, summary }),
-        (ballot(), checkpoint(), number()).prop_map(|(ballot, checkpoint, intact_at)| {
+        (term(), summary()).prop_map(|(term, summary)| Message::Summary { term, summary }),
+        (term(), checkpoint(), number()).prop_map(|(term, checkpoint, intact_at)| {
             Message::Install {
-                ballot,
+                term,
                 checkpoint,
                 intact_at,
             }
         }),
-        ballot().prop_map(|ballot| Message::PreVote { ballot }),
-        (ballot(), any::<bool>())
-            .prop_map(|(ballot, granted)| Message::PreVoteReply { ballot, granted }),
-        (ballot(), option::of(uuid()))
-            .prop_map(|(ballot, forced)| Message::Prepare { ballot, forced }),
+        term().prop_map(|term| Message::PreVote { term }),
+        (term(), any::<bool>()).prop_map(|(term, granted)| Message::PreVoteReply { term, granted }),
+        (term(), option::of(uuid())).prop_map(|(term, forced)| Message::Prepare { term, forced }),
         promise().prop_map(Message::Promise),
-        ballot().prop_map(|promised| Message::Refuse { promised }),
+        term().prop_map(|promised| Message::Refuse { promised }),
         (number(), option::of(uuid()))
             .prop_map(|(number, forced)| Message::TakeLeadership { number, forced }),
         join().prop_map(Message::Join),
@@ -325,8 +323,7 @@ pub fn message() -> impl Strategy<Value = Message> {
         Just(Message::Leave),
         any::<u8>().prop_map(|weight| Message::Weight { weight }),
         number().prop_map(|round| Message::LogEnd { round }),
-        (number(), option::of(parcel()))
-            .prop_map(|(oldest, parcel)| Message::Offer { oldest, parcel }),
+        (number(), option::of(bulk())).prop_map(|(oldest, bulk)| Message::Offer { oldest, bulk }),
         (source(), any::<[u32; 2]>()).prop_map(|(source, [offset, len])| Message::Fetch {
             source,
             offset,
@@ -337,19 +334,14 @@ pub fn message() -> impl Strategy<Value = Message> {
             offset,
             bytes
         }),
-        number().prop_map(|parcel| Message::Held { parcel }),
-        (number(), parcel(), payload()).prop_map(|(number, parcel, head)| {
-            Message::SubmitParcel {
-                number,
-                parcel,
-                head,
-            }
-        }),
-        (number(), ballot(), number()).prop_map(|(round, ballot, end)| Message::LogEndReply {
+        number().prop_map(|bulk| Message::Held { bulk }),
+        (number(), bulk(), payload())
+            .prop_map(|(number, bulk, head)| { Message::SubmitBulk { number, bulk, head } }),
+        (number(), term(), number()).prop_map(|(round, term, end)| Message::LogEndReply {
             round,
-            ballot,
+            term,
             end
         }),
-        (any::<u32>(), ballot()).prop_map(|(nodes, promised)| Message::Expects { nodes, promised }),
+        (any::<u32>(), term()).prop_map(|(nodes, promised)| Message::Expects { nodes, promised }),
     ]
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::prelude::*;
 
-use super::samples::{ballot, checkpoint, entries, entry, other_forms, samples};
+use super::samples::{checkpoint, entries, entry, other_forms, samples, term};
 use super::strategies;
 use super::*;
 use crate::configuration::Member;
@@ -97,7 +97,7 @@ fn what_the_log_holds_is_as_in_the_golden_files() {
 #[test]
 fn the_parts_of_an_entry_are_the_entry() {
     let void = Entry {
-        body: Body::BallotStart,
+        body: Body::TermStart,
         ..entry()
     };
     assert_eq!(encode_entry_parts(&entry()).0.len(), ENTRY_HEAD_BYTES);
@@ -245,7 +245,7 @@ fn a_list_may_not_promise_more_than_is_there() {
     let promising = |count: u32, rest: usize| {
         let mut raw = BytesMut::from(
             &encode(&Message::Summary {
-                ballot: ballot(),
+                term: term(),
                 summary: Summary::default(),
             })[..],
         );
@@ -279,7 +279,7 @@ fn a_list_may_not_promise_more_than_is_there() {
 fn flags_and_keys_have_one_encoding() {
     let mut raw = BytesMut::from(
         &encode(&Message::PreVoteReply {
-            ballot: ballot(),
+            term: term(),
             granted: true,
         })[..],
     );

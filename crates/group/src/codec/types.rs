@@ -9,10 +9,10 @@ use super::wire::{Wire, wire_enum, wire_struct};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, Uuid};
 use crate::message::{
-    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
-    Status, Summary, WireBody, WireEntry, Wish,
+    Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
+    Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
 };
 use crate::numbers::{Counted, Numbers};
 
@@ -20,11 +20,11 @@ wire_enum!(Message, "kind of message" {
     1 => Status(status),
     2 => Submit { number, payload },
     3 => Append(append),
-    4 => Ack { ballot, position, commit },
-    5 => Summary { ballot, summary },
-    7 => PreVote { ballot },
-    8 => PreVoteReply { ballot, granted },
-    9 => Prepare { ballot, forced },
+    4 => Ack { term, position, commit },
+    5 => Summary { term, summary },
+    7 => PreVote { term },
+    8 => PreVoteReply { term, granted },
+    9 => Prepare { term, forced },
     10 => Promise(promise),
     11 => Refuse { promised },
     12 => TakeLeadership { number, forced },
@@ -33,26 +33,26 @@ wire_enum!(Message, "kind of message" {
     15 => Leave,
     16 => Weight { weight },
     17 => LogEnd { round },
-    18 => LogEndReply { round, ballot, end },
-    19 => Offer { oldest, parcel },
+    18 => LogEndReply { round, term, end },
+    19 => Offer { oldest, bulk },
     20 => Fetch { source, offset, len },
     21 => Part { source, offset, bytes },
-    22 => Held { parcel },
-    23 => SubmitParcel { number, parcel, head },
+    22 => Held { bulk },
+    23 => SubmitBulk { number, bulk, head },
     24 => Expects { nodes, promised },
     // Kind 6 was an install without the positions at which replicas left.
-    25 => Install { ballot, checkpoint, intact_at },
+    25 => Install { term, checkpoint, intact_at },
 });
 wire_enum!(Source, "source of a payload" {
-    0 => Offered { parcel },
+    0 => Offered { bulk },
     1 => Logged { position, id },
 });
-wire_enum!(Standing, "standing" {
+wire_enum!(ComponentState, "component state" {
     0 => Outside,
     1 => Primary,
     2 => NonPrimary,
 });
-wire_enum!(Wish, "wish" {
+wire_enum!(Preference, "preference for leadership" {
     0 => Auto,
     1 => Prefer,
     2 => Never,
@@ -63,7 +63,7 @@ wire_enum!(DatabaseProof, "proof of a database" {
     2 => Unclear,
 });
 wire_enum!(Body, "kind of entry" {
-    0 => BallotStart,
+    0 => TermStart,
     1 => Configuration(configuration),
     2 => Submission { id, payload },
     3 => Void { id },
@@ -90,26 +90,26 @@ wire_struct!(Configuration {
 });
 wire_struct!(Entry {
     position: u64,
-    ballot: Ballot,
+    term: Term,
     body: Body
 });
 wire_struct!(WireEntry {
     position: u64,
-    ballot: Ballot,
+    term: Term,
     body: WireBody
 });
 wire_struct!(Checkpoint {
     position: u64,
-    ballot: Ballot,
+    term: Term,
     history: Uuid,
     overrides: Vec<Uuid>,
     configuration: Configuration,
     numbers: Numbers,
 });
 wire_struct!(Status {
-    ballot: Ballot,
+    term: Term,
     leader: bool,
-    standing: Standing,
+    component_state: ComponentState,
     history: Uuid,
     overrides: Vec<Uuid>,
     configuration_number: u64,
@@ -119,7 +119,7 @@ wire_struct!(Status {
     commit: u64,
     outlook: Outlook,
 });
-wire_struct!(Outlook { wish: Wish, able: bool, stamp_ms: u64, links: Vec<Link> });
+wire_struct!(Outlook { preference: Preference, able: bool, stamp_ms: u64, links: Vec<Link> });
 wire_struct!(Link {
     peer: Incarnation,
     echo_ms: u64,
@@ -127,16 +127,16 @@ wire_struct!(Link {
     round_trip_us: u32,
 });
 wire_struct!(Append {
-    ballot: Ballot,
+    term: Term,
     prev_position: u64,
-    prev_ballot: Ballot,
+    prev_term: Term,
     entries: Vec<WireEntry>,
     ack: u64,
     commit: u64,
 });
-wire_struct!(Summary { commit: u64, end: u64, end_ballot: Ballot, runs: Vec<(Ballot, u64, u64)> });
+wire_struct!(Summary { commit: u64, end: u64, end_term: Term, runs: Vec<(Term, u64, u64)> });
 wire_struct!(Promise {
-    ballot: Ballot,
+    term: Term,
     summary: Summary,
     configurations: Vec<(u64, Configuration)>,
     amnesiac: bool,
@@ -148,7 +148,7 @@ wire_struct!(Proof {
     known: u64,
     database: DatabaseProof
 });
-wire_struct!(Parcel {
+wire_struct!(BulkPayload {
     number: u64,
     len: u32,
     head: u32,
@@ -220,7 +220,7 @@ fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeErro
 
 /// Decodes a checkpoint of the older format (kind 65): its numbers lack the positions at which replicas left.
 pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeError> {
-    let (position, ballot, history) = Wire::get(input)?;
+    let (position, term, history) = Wire::get(input)?;
     let (overrides, configuration): (Vec<Uuid>, Configuration) = Wire::get(input)?;
     let numbers: BTreeMap<ReplicaId, (Incarnation, u64)> = Wire::get(input)?;
     let counted = |(replica, (incarnation, number))| {
@@ -236,7 +236,7 @@ pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeErro
     let numbers = collect(numbers.into_iter().map(counted).collect())?;
     Ok(Checkpoint {
         position,
-        ballot,
+        term,
         history,
         overrides,
         configuration,

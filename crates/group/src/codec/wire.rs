@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::DecodeError;
-use crate::ids::{Ballot, Incarnation, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, Uuid};
 
 /// Longest text.
 pub(super) const MAX_TEXT_BYTES: usize = 4096;
@@ -107,7 +107,7 @@ macro_rules! wire_enum {
 }
 pub(super) use wire_enum;
 
-wire_struct!(Ballot {
+wire_struct!(Term {
     number: u64,
     replica: ReplicaId
 });

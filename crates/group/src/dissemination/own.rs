@@ -10,7 +10,7 @@ use crate::event::{Action, Fate};
 use crate::ids::{Incarnation, SubmissionId, TimeMs};
 use crate::incoming::Incoming;
 use crate::known::Known;
-use crate::message::Parcel;
+use crate::message::BulkPayload;
 use crate::submissions::Resent;
 
 impl Dissemination {
@@ -28,29 +28,29 @@ impl Dissemination {
     }
 
     /// Takes a bulk payload, which the others must hold before it is submitted.
-    pub(crate) fn spread(&mut self, place: Place, parcel: Parcel, payload: Bytes) -> Outputs {
-        let outputs = self.spreading.spread(parcel, payload, place.is_primary);
+    pub(crate) fn spread(&mut self, place: Place, bulk: BulkPayload, payload: Bytes) -> Outputs {
+        let outputs = self.own_bulk.spread(bulk, payload, place.is_primary);
         self.settled(outputs)
     }
 
     /// Gives up an own bulk payload that is not submitted.
-    pub(crate) fn recall(&mut self, known: Known, parcel: u64) -> Outputs {
-        let outputs = self.spreading.recall(known, parcel);
+    pub(crate) fn recall(&mut self, known: Known, bulk: u64) -> Outputs {
+        let outputs = self.own_bulk.recall(known, bulk);
         self.settled(outputs)
     }
 
     /// Submits an own bulk payload; `head`: its final first bytes.
-    pub(crate) fn submit_parcel(
+    pub(crate) fn submit_bulk(
         &mut self,
         known: Known,
         place: Place,
         number: u64,
-        (parcel, head): (u64, Bytes),
+        (bulk, head): (u64, Bytes),
     ) -> Outputs {
         let incarnation = known.me();
-        let (taken, outputs) = self.spreading.submit(incarnation, parcel);
+        let (taken, outputs) = self.own_bulk.submit(incarnation, bulk);
         let mut out = self.settled(outputs);
-        let Some((parcel, payload)) = taken else {
+        let Some((bulk, payload)) = taken else {
             // This member forgot it when it lost the majority.
             self.submit_own(known, place, number, (None, None), &mut out);
             return out;
@@ -59,9 +59,9 @@ impl Dissemination {
             incarnation,
             number,
         };
-        let (payload, digest) = parcel.filled_in(payload, &head);
-        out.push(self.staged_as(parcel.id(incarnation), id, (parcel.head, digest)));
-        let payload = (Some(payload), Some((parcel, head)));
+        let (payload, digest) = bulk.filled_in(payload, &head);
+        out.push(self.staged_as(bulk.id(incarnation), id, (bulk.head, digest)));
+        let payload = (Some(payload), Some((bulk, head)));
         self.submit_own(known, place, number, payload, &mut out);
         out
     }
@@ -72,12 +72,12 @@ impl Dissemination {
         known: Known,
         place: Place,
         number: u64,
-        (payload, parcel): (Option<Bytes>, Option<(Parcel, Bytes)>),
+        (payload, bulk): (Option<Bytes>, Option<(BulkPayload, Bytes)>),
         out: &mut Outputs,
     ) {
         let payload = payload.filter(|_| place.is_primary);
-        let is_parcel = parcel.is_some();
-        let message = (self.submissions).submit(number, payload.clone(), parcel, known.now());
+        let is_bulk = bulk.is_some();
+        let message = (self.submissions).submit(number, payload.clone(), bulk, known.now());
         let Some(payload) = payload else {
             out.push(failed(known, number, Fate::Withdrawn));
             return;
@@ -86,7 +86,7 @@ impl Dissemination {
             // The leader's own payload travels with its append.
             self.submissions.keep(known.me(), number, Some(payload));
         }
-        if !place.is_leader || is_parcel {
+        if !place.is_leader || is_bulk {
             out.push(DisseminationOutput::Send(known.others(), message));
         }
     }
@@ -159,7 +159,7 @@ impl Dissemination {
         };
         let mut out: Outputs = withdrawn.into_iter().map(tell).collect();
         self.submissions.retain_origins(|origin| origin != me);
-        let outputs = self.spreading.give_up(known);
+        let outputs = self.own_bulk.give_up(known);
         self.settle(outputs, &mut out);
         if is_any_certain {
             out.push(DisseminationOutput::PromiseAnew);

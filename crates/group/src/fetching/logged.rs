@@ -6,23 +6,23 @@ use std::collections::btree_map::Entry;
 use bytes::Bytes;
 
 use crate::bulk::BulkOutput;
-use crate::fetch::{Fetch, PATIENCE_MS};
+use crate::fetch::{Fetch, TIMEOUT_MS};
 use crate::fetching::Fetching;
-use crate::ids::{Ballot, Incarnation, ParcelId, Position, SubmissionId, TimeMs};
+use crate::ids::{BulkId, Incarnation, Position, SubmissionId, Term, TimeMs};
 use crate::incoming::Incoming;
 use crate::known::Known;
-use crate::matching::HOLE_PATIENCE_MS;
-use crate::message::{Parcel, Source, WireBody, WireEntry};
+use crate::matching::HOLE_TIMEOUT_MS;
+use crate::message::{BulkPayload, Source, WireBody, WireEntry};
 use crate::submissions::Submissions;
 
 /// Greatest valid number of a bulk payload. Payloads out of a log are staged under greater numbers.
-pub(crate) const PARCEL_NUMBER_MAX: u64 = u64::MAX >> 1;
+pub(crate) const BULK_NUMBER_MAX: u64 = u64::MAX >> 1;
 
 /// The id under which such a payload is staged.
-fn staged_as(id: SubmissionId) -> ParcelId {
-    ParcelId {
+fn staged_as(id: SubmissionId) -> BulkId {
+    BulkId {
         origin: id.incarnation,
-        number: !PARCEL_NUMBER_MAX | id.number,
+        number: !BULK_NUMBER_MAX | id.number,
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Wanted<'a> {
     pub hole_since: Option<TimeMs>,
     pub submissions: &'a Submissions,
     /// The promised term: payloads are fetched from the log of its leader.
-    pub promised: Ballot,
+    pub promised: Term,
 }
 
 /// True if the first order record waits for a bulk payload: this member fetches it, and needs no catch-up.
@@ -44,16 +44,16 @@ pub(crate) fn awaits_large(known: Known, incoming: &Incoming) -> bool {
 }
 
 /// The submission that an order record refers to, and its payload, if that is a bulk payload.
-fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Parcel)> {
+fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, BulkPayload)> {
     let config = known.context.config();
     match entry.body {
         WireBody::Reference { id, len, digest } if config.is_large(len as usize) => {
-            let parcel = Parcel {
+            let bulk = BulkPayload {
                 len,
                 digest,
-                ..Parcel::default()
+                ..BulkPayload::default()
             };
-            Some((id, parcel))
+            Some((id, bulk))
         }
         _ => None,
     }
@@ -88,31 +88,31 @@ impl Fetching {
         let mut bytes = 0;
         let mut due = Vec::new();
         for entry in wanted.incoming.iter() {
-            let Some((id, parcel)) = large_reference(known, entry) else {
+            let Some((id, bulk)) = large_reference(known, entry) else {
                 continue;
             };
             if wanted.submissions.payload(known.me(), id).is_some() {
                 if bytes > 0 {
-                    bytes += u64::from(parcel.len); // it waits in memory for an earlier one
+                    bytes += u64::from(bulk.len); // it waits in memory for an earlier one
                 }
                 continue;
             }
-            if self.comes_from_origin(known, id, &parcel, wanted.hole_since) {
+            if self.comes_from_origin(known, id, &bulk, wanted.hole_since) {
                 continue;
             }
             if bytes > 0
-                && bytes + u64::from(parcel.len) > known.context.config().thresholds.logged_bytes
+                && bytes + u64::from(bulk.len) > known.context.config().thresholds.logged_bytes
             {
                 break;
             }
-            bytes += u64::from(parcel.len);
+            bytes += u64::from(bulk.len);
             let source = Source::Logged {
                 position: entry.position,
                 id,
             };
             let before = self.logged.get(&entry.position);
             if before.is_none_or(|fetch| fetch.source != source) {
-                let fetch = Fetch::new(known, source, leader, parcel);
+                let fetch = Fetch::new(known, source, leader, bulk);
                 due.push((entry.position, fetch));
             }
         }
@@ -129,12 +129,12 @@ impl Fetching {
         &self,
         known: Known,
         id: SubmissionId,
-        payload: &Parcel,
+        payload: &BulkPayload,
         hole_since: Option<TimeMs>,
     ) -> bool {
-        let patience_ms = match self.of_submission(id) {
-            Some(_) => PATIENCE_MS,
-            None => HOLE_PATIENCE_MS,
+        let timeout_ms = match self.of_submission(id) {
+            Some(_) => TIMEOUT_MS,
+            None => HOLE_TIMEOUT_MS,
         };
         let mut fetches = self.of_origin(id.incarnation);
         known.peers.is_up(id.incarnation)
@@ -145,8 +145,8 @@ impl Fetching {
                     (None, Some(since)) => since.max(fetch.progress_at),
                     _ => fetch.progress_at,
                 };
-                let is_silent = known.now() >= since + patience_ms && !fetch.awaits_disk();
-                may_be && fetch.parcel.len == payload.len && !is_silent
+                let is_silent = known.now() >= since + timeout_ms && !fetch.awaits_disk();
+                may_be && fetch.bulk.len == payload.len && !is_silent
             })
     }
 
@@ -180,11 +180,11 @@ impl Fetching {
     pub(crate) fn logged_staged(
         &mut self,
         known: Known,
-        parcel: ParcelId,
+        bulk: BulkId,
         until: u32,
     ) -> Vec<BulkOutput> {
         let id_of = |fetch: &Fetch| match fetch.source {
-            Source::Logged { id, .. } => Some(id).filter(|id| staged_as(*id) == parcel),
+            Source::Logged { id, .. } => Some(id).filter(|id| staged_as(*id) == bulk),
             Source::Offered { .. } => None,
         };
         let mut logged = self.logged.iter();
@@ -213,7 +213,7 @@ impl Fetching {
             return;
         }
         out.push(BulkOutput::ReadyFromLog {
-            parcel: staged_as(id),
+            bulk: staged_as(id),
             id,
             digest: fetch.digest,
             payload: fetch.bytes.freeze(),

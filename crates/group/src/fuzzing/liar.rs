@@ -9,10 +9,10 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::{Configuration, Member};
 use crate::entry::Body;
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term};
 use crate::message::{
-    Append, DatabaseProof, Join, Link, Message, Outlook, Parcel, Promise, Proof, Source, Standing,
-    Status, Summary, WireBody, WireEntry, Wish,
+    Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
+    Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
 };
 
 /// A liar and the recipient, with the bytes that decide the lies.
@@ -61,7 +61,7 @@ impl Liar<'_, '_> {
     }
 
     /// A term, most often of the liar's replica and one that the recipient would obey.
-    fn ballot(&mut self) -> Ballot {
+    fn term(&mut self) -> Term {
         let promised = self.to.vote.promised();
         let number = match self.dice.below(4) {
             0 => self.dice.near(promised.number),
@@ -72,7 +72,7 @@ impl Liar<'_, '_> {
             0 => self.member().replica,
             _ => self.me.my_replica(),
         };
-        Ballot { number, replica }
+        Term { number, replica }
     }
 
     fn id(&mut self) -> SubmissionId {
@@ -131,7 +131,7 @@ impl Liar<'_, '_> {
 
     fn wire_body(&mut self) -> WireBody {
         WireBody::Full(match self.dice.below(8) {
-            0 => Body::BallotStart,
+            0 => Body::TermStart,
             1 | 2 => Body::Configuration(self.configuration()),
             3 => Body::Void { id: self.id() },
             4..=6 => Body::Submission {
@@ -151,35 +151,35 @@ impl Liar<'_, '_> {
     }
 
     fn append(&mut self) -> Append {
-        let ballot = self.ballot();
+        let term = self.term();
         let prev_position = match self.dice.below(4) {
             0 => self.position(),
             1 => self.to.commit(),
             _ => self.to.end(),
         };
-        let known = self.to.log.tail().ballot_at(prev_position);
+        let known = self.to.log.tail().term_at(prev_position);
         let incoming = self.to.matching.incoming().back();
-        let (prev_position, prev_ballot) = match incoming.filter(|_| self.dice.one_in(2)) {
-            Some(last) => (last.position, last.ballot),
+        let (prev_position, prev_term) = match incoming.filter(|_| self.dice.one_in(2)) {
+            Some(last) => (last.position, last.term),
             None => (prev_position, known.unwrap_or(self.to.vote.promised())),
         };
         let mut append = Append {
-            ballot,
+            term,
             prev_position,
-            prev_ballot,
+            prev_term,
             entries: Vec::new(),
             ack: self.position(),
             commit: self.position(),
         };
-        let mut last = (prev_position, prev_ballot);
+        let mut last = (prev_position, prev_term);
         for _ in 0..self.dice.below(6) {
             last.0 = last.0.saturating_add(1);
             if self.dice.one_in(4) {
-                last.1 = last.1.max(ballot);
+                last.1 = last.1.max(term);
             }
             append.entries.push(WireEntry {
                 position: last.0,
-                ballot: last.1,
+                term: last.1,
                 body: self.wire_body(),
             });
         }
@@ -195,9 +195,9 @@ impl Liar<'_, '_> {
         match self.dice.below(8) {
             0 => summary.commit = self.position(),
             1 => summary.end = self.position(),
-            2 => summary.end_ballot = self.ballot(),
+            2 => summary.end_term = self.term(),
             3 => {
-                let run = (self.ballot(), self.position(), self.position());
+                let run = (self.term(), self.position(), self.position());
                 summary.runs.push(run);
             }
             4 => {
@@ -213,9 +213,9 @@ impl Liar<'_, '_> {
         let mut status = self.me.own_status();
         for _ in 0..=self.dice.below(4) {
             match self.dice.below(12) {
-                0 => status.ballot = self.ballot(),
-                1 => (status.leader, status.ballot) = (true, self.ballot()),
-                2 => status.standing = self.standing(),
+                0 => status.term = self.term(),
+                1 => (status.leader, status.term) = (true, self.term()),
+                2 => status.component_state = self.component_state(),
                 3 => status.history = self.dice.uuid(),
                 4 => status.overrides.push(self.dice.uuid()),
                 5 => {
@@ -234,8 +234,12 @@ impl Liar<'_, '_> {
         status
     }
 
-    fn standing(&mut self) -> Standing {
-        [Standing::Outside, Standing::Primary, Standing::NonPrimary][self.dice.below(3)]
+    fn component_state(&mut self) -> ComponentState {
+        [
+            ComponentState::Outside,
+            ComponentState::Primary,
+            ComponentState::NonPrimary,
+        ][self.dice.below(3)]
     }
 
     fn outlook(&mut self) -> Outlook {
@@ -249,7 +253,8 @@ impl Liar<'_, '_> {
         });
         let links = links.collect();
         Outlook {
-            wish: [Wish::Auto, Wish::Prefer, Wish::Never][self.dice.below(3)],
+            preference: [Preference::Auto, Preference::Prefer, Preference::Never]
+                [self.dice.below(3)],
             able: self.dice.one_in(2),
             stamp_ms: self.dice.near(now),
             links,
@@ -263,7 +268,7 @@ impl Liar<'_, '_> {
         };
         match self.dice.below(8) {
             0..=3 => checkpoint.position = self.position(),
-            4 => checkpoint.ballot = self.ballot(),
+            4 => checkpoint.term = self.term(),
             5 => checkpoint.configuration = self.configuration(),
             6 => checkpoint.overrides.push(self.dice.uuid()),
             _ => checkpoint.numbers = Default::default(),
@@ -276,8 +281,8 @@ impl Liar<'_, '_> {
         let configurations = configurations.map(|_| (self.position(), self.configuration()));
         Promise {
             configurations: configurations.collect(),
-            ballot: match self.dice.below(4) {
-                0 => self.ballot(),
+            term: match self.dice.below(4) {
+                0 => self.term(),
                 _ => self.to.vote.promised(),
             },
             summary: self.summary(),
@@ -309,8 +314,8 @@ impl Liar<'_, '_> {
         }
     }
 
-    fn parcel(&mut self) -> Parcel {
-        Parcel {
+    fn bulk(&mut self) -> BulkPayload {
+        BulkPayload {
             number: self.dice.near(1),
             len: match self.dice.below(8) {
                 0 => self.dice.number() as u32,
@@ -324,7 +329,7 @@ impl Liar<'_, '_> {
     fn source(&mut self) -> Source {
         match self.dice.below(2) {
             0 => Source::Offered {
-                parcel: self.dice.near(1),
+                bulk: self.dice.near(1),
             },
             _ => Source::Logged {
                 position: self.position(),
@@ -340,45 +345,43 @@ impl Liar<'_, '_> {
             0..=7 => Message::Append(self.append()),
             8..=11 => Message::Status(self.status()),
             12 | 13 => Message::Ack {
-                ballot: self.to.vote.promised(),
+                term: self.to.vote.promised(),
                 position: self.position(),
                 commit: self.position(),
             },
             14 => Message::Ack {
-                ballot: self.ballot(),
+                term: self.term(),
                 position: self.position(),
                 commit: self.position(),
             },
             15 | 16 => Message::Summary {
-                ballot: self.to.vote.promised(),
+                term: self.to.vote.promised(),
                 summary: self.summary(),
             },
             17 => Message::Summary {
-                ballot: self.ballot(),
+                term: self.term(),
                 summary: self.summary(),
             },
             18 => Message::Install {
-                ballot: self.ballot(),
+                term: self.term(),
                 checkpoint: self.checkpoint(),
                 intact_at: self.position(),
             },
-            19 => Message::PreVote {
-                ballot: self.ballot(),
-            },
+            19 => Message::PreVote { term: self.term() },
             20 => Message::PreVoteReply {
-                ballot: Ballot {
+                term: Term {
                     number: self.to.vote.promised().number + 1,
                     replica: self.to.my_replica(),
                 },
                 granted: true,
             },
             21 => Message::Prepare {
-                ballot: self.ballot(),
+                term: self.term(),
                 forced,
             },
             22..=24 => Message::Promise(self.promise()),
             25 => Message::Refuse {
-                promised: self.ballot(),
+                promised: self.term(),
             },
             26 => Message::TakeLeadership {
                 number: self.dice.near(self.to.vote.promised().number),
@@ -399,19 +402,19 @@ impl Liar<'_, '_> {
             },
             30 => Message::Expects {
                 nodes: 3,
-                promised: self.ballot(),
+                promised: self.term(),
             },
             31 => Message::LogEnd {
                 round: self.dice.number(),
             },
             32 => Message::LogEndReply {
                 round: self.dice.near(1),
-                ballot: self.to.vote.promised(),
+                term: self.to.vote.promised(),
                 end: self.position(),
             },
             33 => Message::Offer {
                 oldest: self.dice.near(1),
-                parcel: self.dice.one_in(2).then_some(self.parcel()),
+                bulk: self.dice.one_in(2).then_some(self.bulk()),
             },
             34 => Message::Fetch {
                 source: self.source(),
@@ -424,14 +427,14 @@ impl Liar<'_, '_> {
                 bytes: self.payload(),
             },
             36 => Message::Held {
-                parcel: self.dice.near(1),
+                bulk: self.dice.near(1),
             },
             37 => {
-                let parcel = self.parcel();
-                Message::SubmitParcel {
+                let bulk = self.bulk();
+                Message::SubmitBulk {
                     number: self.id().number,
-                    parcel,
-                    head: vec![1; parcel.head as usize].into(),
+                    bulk,
+                    head: vec![1; bulk.head as usize].into(),
                 }
             }
             38 => Message::Submit {

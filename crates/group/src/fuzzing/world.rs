@@ -15,9 +15,9 @@ use crate::configuration::Member;
 use crate::entry::Entry;
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::group::Group;
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, TimeMs, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::log_reader::{LogReader, NotNow};
-use crate::message::{Message, Standing};
+use crate::message::{ComponentState, Message};
 
 /// A log in memory: entries above a checkpoint.
 #[derive(Default)]
@@ -36,10 +36,10 @@ impl LogReader for Log {
 struct Node {
     group: Group,
     log: Log,
-    promised: Ballot,
+    promised: Term,
     starts: u8,
     submitted: u64,
-    parcels: u64,
+    bulk_payloads: u64,
     /// Numbers of bulk payloads that may be submitted.
     spread: Vec<u64>,
 }
@@ -124,7 +124,7 @@ impl World<'_> {
             staged_bytes: 200,
             tail_bytes: 4_000,
             window_bytes: 2_000,
-            parcels_bytes: 2_000,
+            bulk_bytes: 2_000,
             ignore_split_brain: index == 1,
             ..Config::new(me)
         };
@@ -135,7 +135,7 @@ impl World<'_> {
             promised,
             starts: before,
             submitted: 0,
-            parcels: 0,
+            bulk_payloads: 0,
             spread: Vec::new(),
         };
         match self.nodes.get_mut(index) {
@@ -282,16 +282,16 @@ impl World<'_> {
 
     fn large(&mut self, index: usize) {
         let node = &mut self.nodes[index];
-        if let Some(parcel) = node.spread.pop() {
+        if let Some(bulk) = node.spread.pop() {
             node.submitted += 1;
             let head = vec![8; 10].into();
-            (node.group).submit_parcel(self.now, node.submitted, parcel, head);
+            (node.group).submit_bulk(self.now, node.submitted, bulk, head);
         } else {
-            node.parcels += 1;
+            node.bulk_payloads += 1;
             let digest = crc32c::crc32c(&[0; 290]);
             let payload = vec![0; 300].into();
             node.group
-                .spread(self.now, node.parcels, payload, 10, digest);
+                .spread(self.now, node.bulk_payloads, payload, 10, digest);
         }
         self.flush(index);
     }
@@ -414,7 +414,8 @@ impl World<'_> {
         assert_eq!(decode_checkpoint(bytes).as_ref(), Ok(checkpoint));
         // The first state of a history lies beside the log before anything else.
         let node = &mut self.nodes[index];
-        if node.log.base.history.is_nil() && node.group.standing() != Standing::Outside {
+        if node.log.base.history.is_nil() && node.group.component_state() != ComponentState::Outside
+        {
             node.log.base.history = node.group.history();
         }
     }
@@ -458,16 +459,16 @@ impl World<'_> {
                 }
             }
             Action::Stage {
-                parcel,
+                bulk,
                 offset,
                 bytes,
             } => {
                 let until = offset + bytes.len() as u32;
-                let event = Event::StagedUpTo { parcel, until };
+                let event = Event::StagedUpTo { bulk, until };
                 node.group.handle(self.now, event);
                 return true;
             }
-            Action::Spread { parcel } => node.spread.push(parcel),
+            Action::Spread { bulk } => node.spread.push(bulk),
             _ => {}
         }
         false

@@ -4,7 +4,7 @@ use super::cores::{Cores, HISTORY, member, replica};
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
 use crate::ids::{Incarnation, Uuid};
-use crate::message::{Join, Message, Standing};
+use crate::message::{ComponentState, Join, Message};
 
 fn join(member: Member) -> Join {
     Join {
@@ -59,7 +59,7 @@ fn a_minority_refuses_nobody() {
     let stranger = mute(&mut cores);
     cores.kill(1);
     cores.pass_for(&[0], 10_000);
-    assert_eq!(cores.standing(0), Standing::NonPrimary);
+    assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
     assert!(cores.nodes[0].group.is_leader());
     let forked = Join {
         overrides: vec![Uuid([3; 16])],
@@ -84,7 +84,7 @@ fn who_has_a_history_neither_asks_nor_enters_another_cluster() {
     );
     cores.kill(0);
     cores.pass(10_000);
-    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    assert_eq!(cores.component_state(1), ComponentState::NonPrimary);
     let joins =
         |(to, message): &(usize, Message)| *to == other && matches!(message, Message::Join(_));
     assert!(!cores.arrived.iter().any(joins));
@@ -95,8 +95,8 @@ fn who_has_a_history_neither_asks_nor_enters_another_cluster() {
 }
 
 #[test]
-fn a_copied_data_directory_is_refused_while_its_twin_is_connected() {
-    for (twin, text) in [
+fn a_copied_data_directory_is_refused_while_its_duplicate_is_connected() {
+    for (duplicate, text) in [
         (1, "member node1 () runs with the same"),
         (0, "is this node's own"),
     ] {
@@ -104,7 +104,7 @@ fn a_copied_data_directory_is_refused_while_its_twin_is_connected() {
         let copy = Member {
             incarnation: Incarnation(Uuid([66; 16])),
             name: "copy".into(),
-            ..member(twin)
+            ..member(duplicate)
         };
         let node = cores.start(copy, Recovered::default());
         cores.pass(1_000);
@@ -113,7 +113,7 @@ fn a_copied_data_directory_is_refused_while_its_twin_is_connected() {
         assert!(reason.contains("copied data directory"), "{reason}");
         assert_eq!(cores.members(1), ["node0", "node1"]);
     }
-    // Its twin is dead: it is the same node, started again.
+    // Its duplicate is dead: it is the same node, started again.
     let mut cores = Cores::of(3);
     cores.kill(1);
     let again = Member {
@@ -133,7 +133,7 @@ fn who_is_in_a_view_is_not_refused_any_more() {
     let reason = "too late".to_owned();
     cores.say(0, 1, Message::JoinRefused { reason });
     assert_eq!(refusal(&cores, 1), None);
-    assert_eq!(cores.standing(1), Standing::Primary);
+    assert_eq!(cores.component_state(1), ComponentState::Primary);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn who_was_told_to_ignore_a_lost_majority_goes_on_alone() {
             let what = format!("{left} of {size}, {half}, {any}");
             let expected = if goes_on { left } else { size };
             assert_eq!(cores.members(node).len(), expected, "{what}");
-            let primary = cores.standing(node) == Standing::Primary;
+            let primary = cores.component_state(node) == ComponentState::Primary;
             assert_eq!(primary, goes_on, "{what}");
             let overrides = &cores.nodes[node].group.log.committed().overrides;
             assert_eq!(!overrides.is_empty(), goes_on, "{what}");
@@ -257,11 +257,11 @@ fn an_operator_can_make_a_node_without_weight_primary() {
     let mut cores = founded_by([member(0), voteless(1)]);
     cores.kill(0);
     cores.pass(12_000);
-    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    assert_eq!(cores.component_state(1), ComponentState::NonPrimary);
     let override_id = Uuid([3; 16]);
     cores.event(1, Event::ForcePrimary { override_id });
     cores.pass(1_000);
-    assert_eq!(cores.standing(1), Standing::Primary);
+    assert_eq!(cores.component_state(1), ComponentState::Primary);
     cores.submit(1, 1);
     assert_eq!((cores.delivered(1), votes(&cores, 1)), (1, vec![1]));
 }

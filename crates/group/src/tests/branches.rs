@@ -6,8 +6,8 @@ use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
-use crate::ids::{Ballot, Incarnation, Position, Uuid};
-use crate::message::{Message, Promise, Proof, Standing, Status, Summary};
+use crate::ids::{Incarnation, Position, Term, Uuid};
+use crate::message::{ComponentState, Message, Promise, Proof, Status, Summary};
 
 const OVERRIDE: Uuid = Uuid([3; 16]);
 
@@ -19,7 +19,7 @@ fn force(cores: &mut Cores, node: usize) {
 }
 
 fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
-    let primary = |node: &usize| cores.standing(*node) == Standing::Primary;
+    let primary = |node: &usize| cores.component_state(*node) == ComponentState::Primary;
     nodes.iter().all(primary)
 }
 
@@ -85,16 +85,16 @@ pub(super) fn comes_back(cores: &Cores, commit: Position) -> (Member, Recovered)
 }
 
 /// The other of two that an override made primary knows alone that its view is committed, and has sought leadership since, in
-/// vain. The leader lacks its word, and has to hear that it is promised to a higher ballot.
+/// vain. The leader lacks its word, and has to hear that it is promised to a higher term.
 #[test]
-fn who_waits_for_the_word_on_an_override_hears_of_a_higher_ballot() {
+fn who_waits_for_the_word_on_an_override_hears_of_a_higher_term() {
     let mut cores = one_knows_first();
     assert_eq!(cores.nodes[0].group.checkpoint().overrides, [OVERRIDE]);
     assert_eq!(cores.nodes[1].group.checkpoint().overrides, []);
     cores.lost = |message| matches!(message, Message::Ack { .. } | Message::Prepare { .. });
-    let (number, forced) = (cores.nodes[0].group.ballot().number + 1, None);
+    let (number, forced) = (cores.nodes[0].group.term().number + 1, None);
     cores.say(1, 0, Message::TakeLeadership { number, forced });
-    assert_eq!(cores.nodes[0].group.ballot().replica, replica(0));
+    assert_eq!(cores.nodes[0].group.term().replica, replica(0));
     cores.arrived.clear();
     cores.pass_for(&[1], 200);
     let hears = |(to, message): &(usize, Message)| {
@@ -200,7 +200,7 @@ fn a_majority_waits_beside_an_override_and_says_so() {
         cores.cut.clear();
         cores.pass(25_000);
         for node in 1..5 {
-            assert_eq!(cores.standing(node), Standing::NonPrimary);
+            assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
             let told = last_note(&cores, node);
             // A view without it knows no name.
             let name = match went_on && node > 1 {
@@ -246,15 +246,15 @@ fn who_knows_of_an_override_elects_nobody_without_it() {
         ..member(1)
     };
     let status = Status {
-        standing: Standing::NonPrimary,
+        component_state: ComponentState::NonPrimary,
         history: HISTORY,
         overrides: vec![OVERRIDE],
         ..Status::default()
     };
     cores.say(1, 2, Message::Status(status));
-    let ballot = stand(&mut cores, 2, 1);
+    let term = stand(&mut cores, 2, 1);
     let promise = Promise {
-        ballot,
+        term,
         summary: Summary {
             commit: 1_000,
             end: 1_000,
@@ -277,17 +277,17 @@ fn who_knows_of_an_override_elects_nobody_without_it() {
     assert!(!cores.nodes[2].group.is_leader());
 }
 
-/// A node seeks leadership, with a pre-vote of another one's; its ballot.
-fn stand(cores: &mut Cores, node: usize, voter: usize) -> Ballot {
+/// A node seeks leadership, with a pre-vote of another one's; its term.
+fn stand(cores: &mut Cores, node: usize, voter: usize) -> Term {
     for _ in 0..100 {
-        let before = cores.nodes[node].group.ballot();
-        let ballot = Ballot {
+        let before = cores.nodes[node].group.term();
+        let term = Term {
             number: before.number + 1,
             replica: replica(node),
         };
         let granted = true;
-        cores.say(voter, node, Message::PreVoteReply { ballot, granted });
-        let now = cores.nodes[node].group.ballot();
+        cores.say(voter, node, Message::PreVoteReply { term, granted });
+        let now = cores.nodes[node].group.term();
         if now > before {
             (0..4).for_each(|_| cores.settle());
             return now;
@@ -423,21 +423,21 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
 
     let mut cores = with_overrides(OVERRIDES_MAX, config());
     cores.pass(8_000);
-    let (ballot, end) = (cores.nodes[0].group.ballot(), cores.nodes[0].group.end());
+    let (term, end) = (cores.nodes[0].group.term(), cores.nodes[0].group.end());
     force(&mut cores, 0);
     let told = alarms(&cores, 0);
     assert!(told[0].contains("nothing was changed"), "{told:?}");
     // Nor does somebody with a shorter log get it to.
     let take = Message::TakeLeadership {
-        number: ballot.number + 1,
+        number: term.number + 1,
         forced: Some(OVERRIDE),
     };
     cores.nodes[0].group.role.follow();
     let elsewhere = cores.start(member(2), Recovered::default());
     cores.say(elsewhere, 0, take);
     assert_eq!(alarms(&cores, 0).len(), 2);
-    assert_eq!(cores.standing(0), Standing::NonPrimary);
-    assert_eq!(cores.nodes[0].group.ballot(), ballot);
+    assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
+    assert_eq!(cores.nodes[0].group.term(), term);
     assert_eq!(cores.nodes[0].group.end(), end);
 }
 

@@ -11,7 +11,7 @@ use crate::event::{Action, Delivery, Event, Recovered};
 use crate::group::Group;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs, Uuid};
 use crate::log_reader::{EntryHead, LogReader, NotNow};
-use crate::message::{Message, Standing};
+use crate::message::{ComponentState, Message};
 
 pub const HISTORY: Uuid = Uuid([7; 16]);
 
@@ -132,7 +132,7 @@ impl Cores {
         for node in 0..count {
             let configuration = cores.nodes[node].group.configuration();
             assert_eq!(configuration.total_weight(), count as u64);
-            assert_eq!(cores.standing(node), Standing::Primary);
+            assert_eq!(cores.component_state(node), ComponentState::Primary);
         }
         cores
     }
@@ -241,8 +241,8 @@ impl Cores {
         nodes.filter(|node| self.nodes[*node].alive).collect()
     }
 
-    pub fn standing(&self, node: usize) -> Standing {
-        self.nodes[node].group.standing()
+    pub fn component_state(&self, node: usize) -> ComponentState {
+        self.nodes[node].group.component_state()
     }
 
     pub fn incarnation(&self, node: usize) -> Incarnation {
@@ -408,12 +408,12 @@ impl Cores {
                 }
                 Action::Append { entry } => at.log.entries.push(entry),
                 Action::Stage {
-                    parcel,
+                    bulk,
                     offset,
                     bytes,
                 } if !self.slow_disks => {
                     let until = offset + bytes.len() as u32;
-                    let event = Event::StagedUpTo { parcel, until };
+                    let event = Event::StagedUpTo { bulk, until };
                     at.group.handle(self.now, event);
                 }
                 Action::Truncate { after } => at.log.entries.retain(|e| e.position <= after),

@@ -131,7 +131,7 @@ fn order_records_beyond_the_bound_are_dropped_and_asked_for_again() {
 
 /// Rule 2: 420 ms after the last word, not at the next heartbeat; who is missed is not waited for.
 #[test]
-fn leadership_is_taken_as_soon_as_patience_ends() {
+fn leadership_is_taken_as_soon_as_timeout_ends() {
     let mut cores = Cores::of(3);
     cores.step_ms = 1;
     cores.pass(500);

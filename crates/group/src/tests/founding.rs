@@ -4,11 +4,11 @@ use super::cores::{Cores, HISTORY, member, replica};
 use crate::config::Config;
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
-use crate::ids::{Ballot, Incarnation, Uuid};
-use crate::message::Standing;
+use crate::ids::{Incarnation, Term, Uuid};
+use crate::message::ComponentState;
 
 /// A blank process on a data directory, which may have promised something.
-fn blank(cores: &mut Cores, seat: usize, process: u8, promised: Ballot) -> usize {
+fn blank(cores: &mut Cores, seat: usize, process: u8, promised: Term) -> usize {
     let me = Member {
         incarnation: Incarnation(Uuid([seat as u8 + 1 + 10 * process; 16])),
         ..member(seat)
@@ -26,7 +26,7 @@ fn blank(cores: &mut Cores, seat: usize, process: u8, promised: Ballot) -> usize
 
 fn three(cores: &mut Cores) {
     for seat in 0..3 {
-        blank(cores, seat, 0, Ballot::default());
+        blank(cores, seat, 0, Term::default());
     }
     cores.settle();
 }
@@ -61,8 +61,8 @@ fn found(cores: &mut Cores, node: usize) {
     );
 }
 
-fn ballot(number: u64, seat: usize) -> Ballot {
-    Ballot {
+fn term(number: u64, seat: usize) -> Term {
+    Term {
         number,
         replica: replica(seat),
     }
@@ -84,11 +84,11 @@ fn all_that_are_expected_found_one_cluster() {
     list(&mut cores, 1, &[0, 1, 2]);
     cores.pass(50);
     assert_eq!(founders(&cores), [0], "the lowest replica id");
-    assert_eq!(cores.nodes[2].group.ballot(), ballot(1, 0));
+    assert_eq!(cores.nodes[2].group.term(), term(1, 0));
     found(&mut cores, 0);
     cores.pass(1_000);
     for node in 0..3 {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
         assert_eq!(cores.members(node).len(), 3);
         assert!(!cores.nodes[node].group.is_blank());
     }
@@ -97,8 +97,8 @@ fn all_that_are_expected_found_one_cluster() {
 #[test]
 fn nobody_founds_without_all_of_one_mind() {
     let mut cores = Cores::none();
-    blank(&mut cores, 0, 0, Ballot::default());
-    blank(&mut cores, 1, 0, Ballot::default());
+    blank(&mut cores, 0, 0, Term::default());
+    blank(&mut cores, 1, 0, Term::default());
     let other = Config {
         expect: 2,
         ..Config::new(member(2))
@@ -125,7 +125,7 @@ fn nobody_founds_beside_a_history() {
     let old = cores.start(member(9), Recovered::default());
     found(&mut cores, old);
     let nodes: Vec<_> = (0..3)
-        .map(|seat| blank(&mut cores, seat, 0, Ballot::default()))
+        .map(|seat| blank(&mut cores, seat, 0, Term::default()))
         .collect();
     for node in &nodes {
         list(&mut cores, *node, &nodes);
@@ -144,7 +144,7 @@ fn supported() -> Cores {
         list(&mut cores, node, &[0, 1, 2]);
     }
     for node in 0..3 {
-        assert_eq!(cores.nodes[node].group.ballot(), ballot(1, 0));
+        assert_eq!(cores.nodes[node].group.term(), term(1, 0));
     }
     assert_eq!(founders(&cores), [0; 0]);
     (0..3).for_each(|node| cores.kill(node));
@@ -154,10 +154,10 @@ fn supported() -> Cores {
 #[test]
 fn support_is_kept_across_restarts_and_for_other_lists() {
     let mut cores = supported();
-    let promised = ballot(1, 0);
+    let promised = term(1, 0);
     // An operator puts another node in the place of the one that is gone.
     let [one, two] = [1, 2].map(|seat| blank(&mut cores, seat, 1, promised));
-    let other = blank(&mut cores, 3, 1, Ballot::default());
+    let other = blank(&mut cores, 3, 1, Term::default());
     for node in [one, two, other] {
         list(&mut cores, node, &[one, two, other]);
     }
@@ -176,15 +176,15 @@ fn support_is_kept_across_restarts_and_for_other_lists() {
 #[test]
 fn one_that_stood_and_is_listed_no_more_gives_way() {
     let mut cores = supported();
-    let promised = ballot(1, 0);
+    let promised = term(1, 0);
     let [zero, one, two] = [0, 1, 2].map(|seat| blank(&mut cores, seat, 1, promised));
-    let other = blank(&mut cores, 3, 1, Ballot::default());
+    let other = blank(&mut cores, 3, 1, Term::default());
     for node in [one, two, other, zero] {
         list(&mut cores, node, &[one, two, other]);
     }
     cores.pass(500);
     assert_eq!(founders(&cores), [one]);
-    assert_eq!(cores.nodes[other].group.ballot(), ballot(2, 1));
+    assert_eq!(cores.nodes[other].group.term(), term(2, 1));
 }
 
 #[test]

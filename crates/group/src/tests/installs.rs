@@ -1,9 +1,9 @@
-//! Checkpoints that come late, or twice: what a member has acknowledged in a ballot it holds as long as that lasts.
+//! Checkpoints that come late, or twice: what a member has acknowledged in a term it holds as long as that lasts.
 
 use super::cores::Cores;
 use crate::checkpoint::Checkpoint;
 use crate::event::Action;
-use crate::ids::{Ballot, Position};
+use crate::ids::{Position, Term};
 use crate::message::Message;
 
 /// Node 2 missed an entry that node 0 cannot read any more.
@@ -22,7 +22,7 @@ fn lagging() -> Cores {
 fn ask(cores: &mut Cores) {
     let group = &cores.nodes[2].group;
     let message = Message::Summary {
-        ballot: group.ballot(),
+        term: group.term(),
         summary: group.log.tail().summary(group.commit()),
     };
     cores.say(2, 0, message);
@@ -97,7 +97,7 @@ fn ahead() -> (Cores, Checkpoint, Position) {
 
 fn install(cores: &mut Cores, checkpoint: &Checkpoint) {
     let message = Message::Install {
-        ballot: cores.nodes[0].group.ballot(),
+        term: cores.nodes[0].group.term(),
         checkpoint: checkpoint.clone(),
         intact_at: 0,
     };
@@ -110,7 +110,7 @@ fn a_checkpoint_that_contradicts_what_was_acknowledged_is_refused() {
     let (mut cores, checkpoint, end) = ahead();
     let other = Checkpoint {
         position: end - 1,
-        ballot: Ballot::default(),
+        term: Term::default(),
         ..checkpoint
     };
     let before = cores.log_of(1);

@@ -6,32 +6,32 @@ use crate::codec::{decode, encode};
 use crate::configuration::Configuration;
 use crate::entry::{Body, Entry};
 use crate::event::{Event, RecoveredLog};
-use crate::ids::{Ballot, Incarnation, Position, ReplicaId, SubmissionId, Uuid};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
 use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
 use crate::tail::SUMMARY_RUNS_MAX;
 
-fn ballot_of_0(number: u64) -> Ballot {
-    Ballot {
+fn term_of_0(number: u64) -> Term {
+    Term {
         number,
         replica: replica(0),
     }
 }
 
 /// Order records of node 0 behind the log of node 1, which has the same end.
-fn append(cores: &Cores, ballots: impl Iterator<Item = u64>, body: &Body) -> Append {
+fn append(cores: &Cores, terms: impl Iterator<Item = u64>, body: &Body) -> Append {
     let group = &cores.nodes[1].group;
-    let (end, end_ballot) = (group.end(), group.ballot());
+    let (end, end_term) = (group.end(), group.term());
     let entry = |(number, position)| WireEntry {
         position,
-        ballot: ballot_of_0(number),
+        term: term_of_0(number),
         body: WireBody::Full(body.clone()),
     };
-    let entries: Vec<_> = ballots.zip(end + 1..).map(entry).collect();
+    let entries: Vec<_> = terms.zip(end + 1..).map(entry).collect();
     Append {
-        ballot: entries.last().map_or(end_ballot, |last| last.ballot),
+        term: entries.last().map_or(end_term, |last| last.term),
         prev_position: end,
-        prev_ballot: end_ballot,
+        prev_term: end_term,
         entries,
         ack: 0,
         commit: 0,
@@ -56,9 +56,9 @@ fn order_records_that_wait_for_a_payload_are_bounded() {
         .config_mut()
         .thresholds
         .incoming_records = 4;
-    let number = cores.nodes[1].group.ballot().number;
+    let number = cores.nodes[1].group.term().number;
     let numbers = std::iter::repeat_n(number, 10);
-    let mut record = append(&cores, numbers, &Body::BallotStart);
+    let mut record = append(&cores, numbers, &Body::TermStart);
     for (entry, number) in record.entries.iter_mut().zip(1..) {
         let id = SubmissionId {
             incarnation: cores.incarnation(0),
@@ -82,25 +82,25 @@ fn promises_that_are_overtaken_before_they_are_on_disk_are_forgotten() {
     let mut cores = Cores::of(2);
     let from = cores.incarnation(0);
     let group = &mut cores.nodes[1].group;
-    let first = group.ballot().number + 1;
+    let first = group.term().number + 1;
     for number in first..first + 1_000 {
         let message = Message::Prepare {
-            ballot: ballot_of_0(number),
+            term: term_of_0(number),
             forced: None,
         };
         group.handle(1_000, Event::Message { from, message });
     }
-    assert_eq!(group.ballot(), ballot_of_0(first + 999));
+    assert_eq!(group.term(), term_of_0(first + 999));
     assert_eq!(group.vote.held(), 1);
 }
 
 #[test]
-fn a_log_of_more_ballots_than_a_list_has_room_for_is_summed_up() {
+fn a_log_of_more_terms_than_a_list_has_room_for_is_summed_up() {
     let mut cores = Cores::of(2);
     cores.part(&[0], &[1]); // node 0 itself says nothing of this
     let count = 65_545;
-    let first = cores.nodes[1].group.ballot().number + 1;
-    let mut record = append(&cores, first..first + count, &Body::BallotStart);
+    let first = cores.nodes[1].group.term().number + 1;
+    let mut record = append(&cores, first..first + count, &Body::TermStart);
     let end = record.prev_position + count;
     cores.say(0, 1, Message::Append(record.clone()));
     assert_eq!(cores.nodes[1].group.end(), end);
@@ -113,25 +113,25 @@ fn a_log_of_more_ballots_than_a_list_has_room_for_is_summed_up() {
     cores.say(0, 1, Message::Append(record));
     let summary = summary_told(&cores).expect("it asks for what it lacks");
     assert_eq!((summary.end, summary.runs.len()), (end, SUMMARY_RUNS_MAX));
-    let ballot = ballot_of_0(first);
-    let message = Message::Summary { ballot, summary };
+    let term = term_of_0(first);
+    let message = Message::Summary { term, summary };
     assert_eq!(decode(encode(&message)), Ok(message.clone()));
     // What is not told may be there: nothing is voided for its absence (rule 7).
     let Message::Summary { summary, .. } = message else {
         unreachable!("made above")
     };
     let told = summary.runs[0].1;
-    assert!(summary.may_have(told - 1, ballot) && !summary.may_have(told, ballot));
-    assert!(!summary.may_have(end + 1, ballot_of_0(first + count)));
+    assert!(summary.may_have(told - 1, term) && !summary.may_have(told, term));
+    assert!(!summary.may_have(end + 1, term_of_0(first + count)));
 }
 
 #[test]
-fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
+fn a_peer_does_not_talk_this_member_up_to_the_last_term() {
     let mut cores = Cores::of(3);
-    let before = cores.nodes[1].group.ballot().number;
+    let before = cores.nodes[1].group.term().number;
     for step in 1..100 {
         let number = before + step * NUMBER_STEP_MAX;
-        let promised = Ballot {
+        let promised = Term {
             number,
             replica: replica(2),
         };
@@ -139,35 +139,32 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
         let nodes = 3;
         cores.say(2, 1, Message::Expects { nodes, promised });
         let summary = Summary::default();
-        let ballot = promised;
-        cores.say(2, 1, Message::Summary { ballot, summary });
+        let term = promised;
+        cores.say(2, 1, Message::Summary { term, summary });
     }
     let seen = cores.nodes[1].group.vote.number_seen();
     assert!(seen <= before + NUMBER_STEP_MAX, "{seen}");
     for number in [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 62] {
-        let ballot = Ballot {
+        let term = Term {
             number,
             replica: replica(2),
         };
         let status = Status {
-            ballot,
+            term,
             leader: true,
             ..Status::default()
         };
         for message in [
-            Message::Refuse { promised: ballot },
-            Message::PreVote { ballot },
-            Message::Prepare {
-                ballot,
-                forced: None,
-            },
+            Message::Refuse { promised: term },
+            Message::PreVote { term },
+            Message::Prepare { term, forced: None },
             Message::TakeLeadership {
                 number,
                 forced: None,
             },
             Message::Expects {
                 nodes: 3,
-                promised: ballot,
+                promised: term,
             },
             Message::Status(status),
         ] {
@@ -175,7 +172,7 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_ballot() {
         }
     }
     let group = &cores.nodes[1].group;
-    assert!(group.ballot().number <= before + 2 * NUMBER_STEP_MAX);
+    assert!(group.term().number <= before + 2 * NUMBER_STEP_MAX);
     assert!(group.vote.number_seen() <= before + 2 * NUMBER_STEP_MAX);
 }
 
@@ -190,7 +187,7 @@ fn without_vote() -> Configuration {
 #[test]
 fn configurations_that_could_commit_nothing_are_not_taken_in() {
     let mut cores = Cores::of(2);
-    let number = cores.nodes[1].group.ballot().number;
+    let number = cores.nodes[1].group.term().number;
     let end = cores.nodes[1].group.end();
     let mut doubled = cores.nodes[1].group.configuration().clone();
     doubled.members.push(doubled.members[0].clone());
@@ -211,7 +208,7 @@ fn configurations_that_could_commit_nothing_are_not_taken_in() {
 fn a_history_has_no_more_overrides_than_may_be_noted() {
     let mut cores = Cores::of(2);
     cores.part(&[0], &[1]);
-    let number = cores.nodes[1].group.ballot().number;
+    let number = cores.nodes[1].group.term().number;
     let configuration = cores.nodes[1].group.configuration().clone();
     for round in 0..2 * OVERRIDES_MAX as u64 {
         let mut id = [0; 16];
@@ -232,7 +229,7 @@ fn a_history_has_no_more_overrides_than_may_be_noted() {
 #[test]
 fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
     let mut cores = Cores::of(2);
-    let ballot = cores.nodes[1].group.ballot();
+    let term = cores.nodes[1].group.term();
     for stranger in 0..1_000u64 {
         let mut id = [9; 16];
         id[..8].copy_from_slice(&stranger.to_le_bytes());
@@ -243,7 +240,7 @@ fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
         };
         cores.event(1, up);
         let message = Message::Ack {
-            ballot,
+            term,
             position: 1,
             commit: 0,
         };
@@ -260,7 +257,7 @@ fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
 fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
     let entry = |(position, number, body)| Entry {
         position,
-        ballot: ballot_of_0(number),
+        term: term_of_0(number),
         body,
     };
     RecoveredLog {
@@ -271,7 +268,7 @@ fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
 
 #[test]
 fn only_a_log_that_a_member_can_have_written_is_sound() {
-    let start = || Body::BallotStart;
+    let start = || Body::TermStart;
     let void = |number| Body::Void {
         id: SubmissionId {
             number,
@@ -281,9 +278,9 @@ fn only_a_log_that_a_member_can_have_written_is_sound() {
     let good = log(vec![(1, 1, start()), (2, 1, void(7)), (3, 2, start())]);
     assert_eq!(good.check(), Ok(()));
     for (what, bad) in [
-        ("ballots fall", vec![(1, 2, start()), (2, 1, start())]),
+        ("terms fall", vec![(1, 2, start()), (2, 1, start())]),
         ("a gap", vec![(1, 1, start()), (3, 1, start())]),
-        ("ballots end", vec![(1, u64::MAX, start())]),
+        ("terms end", vec![(1, u64::MAX, start())]),
         ("numbers end", vec![(1, 1, void(u64::MAX))]),
         ("no vote", vec![(1, 1, Body::Configuration(without_vote()))]),
     ] {

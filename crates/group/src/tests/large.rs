@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::cores::Cores;
 use crate::event::{Action, Delivery, Fate};
-use crate::message::{Message, Parcel, Source, Standing, WireBody};
+use crate::message::{BulkPayload, ComponentState, Message, Source, WireBody};
 
 pub(super) const HEAD: &[u8] = b"told at last:";
 
@@ -24,24 +24,24 @@ pub(super) fn payload(head: &[u8]) -> Bytes {
     head.iter().copied().chain(rest).collect()
 }
 
-pub(super) fn spread(cores: &mut Cores, node: usize, parcel: u64) {
+pub(super) fn spread(cores: &mut Cores, node: usize, bulk: u64) {
     let payload = payload(&[0; HEAD.len()]);
     let digest = crc32c::crc32c(&payload[HEAD.len()..]);
     let now = cores.now;
     let group = &mut cores.nodes[node].group;
-    group.spread(now, parcel, payload, HEAD.len() as u32, digest);
+    group.spread(now, bulk, payload, HEAD.len() as u32, digest);
     cores.settle();
 }
 
-pub(super) fn may_submit(cores: &Cores, node: usize, parcel: u64) -> bool {
-    let told = |action: &Action| matches!(action, Action::Spread { parcel: p } if *p == parcel);
+pub(super) fn may_submit(cores: &Cores, node: usize, bulk: u64) -> bool {
+    let told = |action: &Action| matches!(action, Action::Spread { bulk: p } if *p == bulk);
     cores.nodes[node].actions.iter().any(told)
 }
 
-pub(super) fn submit(cores: &mut Cores, node: usize, number: u64, parcel: u64) {
+pub(super) fn submit(cores: &mut Cores, node: usize, number: u64, bulk: u64) {
     let (now, head) = (cores.now, Bytes::from_static(HEAD));
     let group = &mut cores.nodes[node].group;
-    group.submit_parcel(now, number, parcel, head);
+    group.submit_bulk(now, number, bulk, head);
     cores.settle();
 }
 
@@ -156,7 +156,7 @@ fn lost_parts_are_asked_for_again() {
 #[test]
 fn a_payload_with_another_digest_is_not_held() {
     let mut cores = cores(2);
-    let parcel = Parcel {
+    let bulk = BulkPayload {
         number: 1,
         len: 8,
         head: 0,
@@ -164,10 +164,10 @@ fn a_payload_with_another_digest_is_not_held() {
     };
     let offer = Message::Offer {
         oldest: 1,
-        parcel: Some(parcel),
+        bulk: Some(bulk),
     };
     let part = |bytes| Message::Part {
-        source: Source::Offered { parcel: 1 },
+        source: Source::Offered { bulk: 1 },
         offset: 0,
         bytes: Bytes::from_static(bytes),
     };
@@ -175,7 +175,7 @@ fn a_payload_with_another_digest_is_not_held() {
         let mut arrived = cores.arrived.iter();
         arrived.any(|(to, message)| *to == 0 && matches!(message, Message::Held { .. }))
     };
-    // Its true origin has no such parcel: it is forgotten upon its word.
+    // Its true origin has no such bulk payload: it is forgotten upon its word.
     cores.lost = |message| matches!(message, Message::Part { .. });
     cores.say(0, 1, offer);
     cores.say(0, 1, part(b"evil one"));
@@ -282,17 +282,17 @@ fn without_a_majority_its_submission_fails() {
     assert!(!may_submit(&cores, 0, 1));
     cores.pass(12_000);
     spread(&mut cores, 0, 2);
-    for parcel in [1, 2] {
-        assert!(may_submit(&cores, 0, parcel));
-        submit(&mut cores, 0, parcel, parcel);
-        let failed = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Withdrawn } if id.number == parcel);
+    for bulk in [1, 2] {
+        assert!(may_submit(&cores, 0, bulk));
+        submit(&mut cores, 0, bulk, bulk);
+        let failed = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Withdrawn } if id.number == bulk);
         assert!(cores.nodes[0].actions.iter().any(failed));
     }
 }
 
-fn spread_unheard(cores: &mut Cores, node: usize, parcel: u64) {
+fn spread_unheard(cores: &mut Cores, node: usize, bulk: u64) {
     cores.part(&[0], &[1]);
-    spread(cores, node, parcel);
+    spread(cores, node, bulk);
 }
 
 /// Seed 16021361: nobody was told, and what the others held kept the next origin's waiting for ever.
@@ -300,11 +300,11 @@ fn spread_unheard(cores: &mut Cores, node: usize, parcel: u64) {
 fn what_is_given_up_with_the_majority_takes_up_nobodys_room() {
     let mut cores = cores(3);
     spread(&mut cores, 0, 1);
-    let len = |cores: &Cores, node: usize| cores.nodes[node].group.parcels_len();
+    let len = |cores: &Cores, node: usize| cores.nodes[node].group.bulk_payloads_len();
     assert_eq!((len(&cores, 1), len(&cores, 2)), (1_000, 1_000));
     cores.lost = |message| !matches!(message, Message::Offer { .. });
     cores.pass(12_000);
-    assert_ne!(cores.standing(0), Standing::Primary);
+    assert_ne!(cores.component_state(0), ComponentState::Primary);
     assert_eq!((len(&cores, 1), len(&cores, 2)), (0, 0));
 }
 
@@ -320,30 +320,30 @@ fn what_is_recalled_is_forgotten_and_the_next_is_offered() {
     assert!(!may_submit(&cores, 0, 1) && may_submit(&cores, 0, 2));
     submit(&mut cores, 0, 1, 2);
     assert_eq!(cores.delivered(2), 1);
-    assert_eq!(cores.nodes[2].group.parcels_len(), 0);
+    assert_eq!(cores.nodes[2].group.bulk_payloads_len(), 0);
 }
 
 #[test]
-fn parcels_beyond_the_bound_wait_but_the_first_origins_never() {
+fn bulk_payloads_beyond_the_bound_wait_but_the_first_origins_never() {
     let mut cores = cores(4);
     for node in &mut cores.nodes {
-        node.group.config_mut().parcels_bytes = 1_500;
+        node.group.config_mut().bulk_bytes = 1_500;
     }
     // Nobody submits what it may.
     for origin in [2, 1, 0] {
         spread(&mut cores, origin, 1);
     }
     cores.pass(3_000);
-    assert_eq!(cores.nodes[3].group.parcels_len(), 3_000);
+    assert_eq!(cores.nodes[3].group.bulk_payloads_len(), 3_000);
     let mut reversed = self::cores(4);
     for node in &mut reversed.nodes {
-        node.group.config_mut().parcels_bytes = 1_500;
+        node.group.config_mut().bulk_bytes = 1_500;
     }
     for origin in [0, 1, 2] {
         spread(&mut reversed, origin, 1);
     }
     reversed.pass(3_000);
-    assert_eq!(reversed.nodes[3].group.parcels_len(), 1_000);
+    assert_eq!(reversed.nodes[3].group.bulk_payloads_len(), 1_000);
     submit(&mut reversed, 0, 1, 1);
     reversed.pass(3_000);
     submit(&mut reversed, 1, 1, 1);
@@ -355,39 +355,35 @@ fn parcels_beyond_the_bound_wait_but_the_first_origins_never() {
 
 /// Submitted without an offer that was taken up: what is next in its order is fetched at any rate.
 #[test]
-fn submitted_parcels_beyond_the_bound_wait_for_their_turn() {
+fn submitted_bulk_payloads_beyond_the_bound_wait_for_their_turn() {
     let mut cores = cores(2);
-    cores.nodes[0].group.config_mut().parcels_bytes = 1_500;
+    cores.nodes[0].group.config_mut().bulk_bytes = 1_500;
     cores.lost = |_| true;
     for (number, len) in [(5, 1_000), (6, 1_000), (1, 2_000), (7, 2_000)] {
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number,
             len: 1_000,
             head: HEAD.len() as u32,
             digest: 0,
         };
         let head = Bytes::from_static(HEAD);
-        cores.say(
-            1,
-            0,
-            Message::SubmitParcel {
-                number,
-                parcel,
-                head,
-            },
+        cores.say(1, 0, Message::SubmitBulk { number, bulk, head });
+        assert_eq!(
+            cores.nodes[0].group.bulk_payloads_len(),
+            len,
+            "after {number}"
         );
-        assert_eq!(cores.nodes[0].group.parcels_len(), len, "after {number}");
     }
 }
 
-/// A peer names one parcel after the other for the number that is never kept waiting.
+/// A peer names one bulk payload after the other for the number that is never kept waiting.
 #[test]
-fn one_submission_has_one_parcel() {
+fn one_submission_has_one_bulk() {
     let mut cores = cores(2);
-    cores.nodes[0].group.config_mut().parcels_bytes = 1_500;
+    cores.nodes[0].group.config_mut().bulk_bytes = 1_500;
     cores.lost = |_| true;
     for number in 1..=100 {
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number,
             len: 1_000,
             head: HEAD.len() as u32,
@@ -395,46 +391,38 @@ fn one_submission_has_one_parcel() {
         };
         let head = Bytes::from_static(HEAD);
         let number = 1;
-        cores.say(
-            1,
-            0,
-            Message::SubmitParcel {
-                number,
-                parcel,
-                head,
-            },
-        );
+        cores.say(1, 0, Message::SubmitBulk { number, bulk, head });
     }
-    assert_eq!(cores.nodes[0].group.parcels_len(), 1_000);
+    assert_eq!(cores.nodes[0].group.bulk_payloads_len(), 1_000);
 }
 
 #[test]
 fn nobody_else_is_offered_memory() {
     let mut cores = cores(2);
     let stranger = cores.start(super::cores::member(7), Default::default());
-    let parcel = Parcel {
+    let bulk = BulkPayload {
         number: 1,
         len: 1 << 31,
         head: 0,
         digest: 0,
     };
-    let offer = |parcel| Message::Offer {
+    let offer = |bulk| Message::Offer {
         oldest: 0,
-        parcel: Some(parcel),
+        bulk: Some(bulk),
     };
-    cores.say(stranger, 0, offer(parcel));
-    cores.say(1, 0, offer(Parcel { len: 0, ..parcel }));
-    let beyond = Parcel {
+    cores.say(stranger, 0, offer(bulk));
+    cores.say(1, 0, offer(BulkPayload { len: 0, ..bulk }));
+    let beyond = BulkPayload {
         len: u32::MAX,
-        ..parcel
+        ..bulk
     };
     cores.say(1, 0, offer(beyond));
-    let long_head = Parcel {
+    let long_head = BulkPayload {
         head: 5_000,
-        ..parcel
+        ..bulk
     };
     cores.say(1, 0, offer(long_head));
-    assert_eq!(cores.nodes[0].group.parcels_len(), 0);
+    assert_eq!(cores.nodes[0].group.bulk_payloads_len(), 0);
 }
 
 #[test]
@@ -449,7 +437,7 @@ fn who_asks_for_much_is_answered_bit_by_bit() {
     cores.settle();
     for _ in 0..10 {
         let fetch = Message::Fetch {
-            source: Source::Offered { parcel: 1 },
+            source: Source::Offered { bulk: 1 },
             offset: 0,
             len: 1 << 20,
         };
@@ -472,7 +460,7 @@ fn who_is_in_no_view_is_given_nothing() {
     let now = cores.now;
     cores.nodes[0].group.spread(now, 1, payload, 0, digest);
     let fetch = Message::Fetch {
-        source: Source::Offered { parcel: 1 },
+        source: Source::Offered { bulk: 1 },
         offset: 0,
         len: 1 << 20,
     };

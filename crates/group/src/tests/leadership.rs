@@ -7,7 +7,7 @@ use crate::codec::encode;
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
 use crate::ids::{Incarnation, TimeMs, Uuid};
-use crate::message::{Message, Standing};
+use crate::message::{ComponentState, Message};
 
 fn leaders(cores: &Cores) -> Vec<usize> {
     let nodes = 0..cores.nodes.len();
@@ -48,13 +48,13 @@ fn a_restarted_process_with_the_best_log_leads_and_admits_itself() {
     let end = cores.nodes[0].group.commit();
     assert_eq!(cores.nodes[node].group.commit(), end);
     assert!(cores.nodes[1].group.end() < end);
-    assert_eq!(cores.standing(node), Standing::Outside);
+    assert_eq!(cores.component_state(node), ComponentState::Outside);
     cores.kill(0);
     cores.refuses(0);
     cores.pass_for(&[1, node], 2_000);
     assert_eq!(leaders(&cores), [0, node]);
     assert_eq!(cores.members(1), ["node1", "again"]);
-    assert_eq!(cores.standing(node), Standing::Primary);
+    assert_eq!(cores.component_state(node), ComponentState::Primary);
     assert!(cores.nodes[1].group.commit() > end);
 }
 
@@ -70,17 +70,17 @@ fn a_restarted_process_is_not_admitted_at_the_price_of_the_majority() {
     cores.nodes[node].group.component.asked_to_join(0);
     cores.pass_for(&[1, node], 12_000);
     assert_eq!(cores.members(1), ["node1", "again"]);
-    assert_eq!(cores.standing(1), Standing::Primary);
-    assert_eq!(cores.standing(node), Standing::Primary);
+    assert_eq!(cores.component_state(1), ComponentState::Primary);
+    assert_eq!(cores.component_state(node), ComponentState::Primary);
 }
 
-/// Rule 3: the entry that removes it is in nobody else's log, whether it wished for that or not.
+/// Rule 3: the entry that removes it is in nobody else's log, whether it requested that or not.
 #[test]
 fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_leadership_on() {
-    for wishes in [true, false] {
+    for asks in [true, false] {
         let mut cores = Cores::of(5);
         cores.part(&[0], &[1, 3, 4]);
-        if wishes {
+        if asks {
             cores.event(2, Event::Leave);
         } else {
             cores.say(2, 0, Message::Leave);
@@ -95,13 +95,13 @@ fn who_takes_over_a_log_that_ends_with_its_own_removal_hands_leadership_on() {
         assert!(cores.nodes[2].group.counters().leaderships_taken > 0);
         cores.pass_for(&[1, 3, 4], 4_000);
         let is_left = |action: &Action| matches!(action, Action::Left);
-        assert_eq!(cores.nodes[2].actions.iter().any(is_left), wishes);
+        assert_eq!(cores.nodes[2].actions.iter().any(is_left), asks);
         let hands_over =
             |a: &Action| matches!(a, Action::Note { text } if text.starts_with("handing"));
         assert!(cores.nodes[2].actions.iter().any(hands_over));
         assert!(cores.nodes[1].group.end() > best);
-        // Who did not wish to go has come back.
-        let members = match wishes {
+        // A member that did not ask to leave has come back.
+        let members = match asks {
             true => vec!["node1", "node3", "node4"],
             false => vec!["node1", "node2", "node3", "node4"],
         };
@@ -118,20 +118,20 @@ fn a_forced_candidate_goes_beyond_what_others_have_promised() {
         cores.kill(node);
     }
     cores.pass(6_000);
-    assert_eq!(cores.standing(3), Standing::NonPrimary);
-    let promised = crate::ids::Ballot {
-        number: cores.nodes[3].group.ballot().number + 10,
-        ..cores.nodes[4].group.ballot()
+    assert_eq!(cores.component_state(3), ComponentState::NonPrimary);
+    let promised = crate::ids::Term {
+        number: cores.nodes[3].group.term().number + 10,
+        ..cores.nodes[4].group.term()
     };
-    cores.nodes[4].group.promise_ballot(promised);
+    cores.nodes[4].group.promise_term(promised);
     let override_id = Uuid([3; 16]);
     cores.event(3, Event::ForcePrimary { override_id });
     cores.pass(2_000);
     for node in 3..5 {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
         let overrides = &cores.nodes[node].group.log.committed().overrides;
         assert_eq!(*overrides, [override_id]);
-        assert!(cores.nodes[node].group.ballot() > promised);
+        assert!(cores.nodes[node].group.term() > promised);
     }
 }
 
@@ -142,35 +142,35 @@ fn who_knows_that_it_was_removed_cannot_be_forced() {
     cores.cut.extend([(2, 0), (2, 1)]);
     cores.pass(8_000);
     assert_eq!(cores.members(0), ["node0", "node1"]);
-    assert_eq!(cores.standing(2), Standing::NonPrimary);
-    let ballot = cores.nodes[2].group.ballot();
+    assert_eq!(cores.component_state(2), ComponentState::NonPrimary);
+    let term = cores.nodes[2].group.term();
     let override_id = Uuid([3; 16]);
     cores.event(2, Event::ForcePrimary { override_id });
     let note = |a: &Action| matches!(a, Action::Note { text } if text.contains("joins by itself"));
     assert!(cores.nodes[2].actions.iter().any(note));
-    assert_eq!(cores.nodes[2].group.ballot(), ballot);
+    assert_eq!(cores.nodes[2].group.term(), term);
     cores.cut.clear();
     cores.pass(1_000);
-    assert_eq!(cores.standing(2), Standing::Primary);
+    assert_eq!(cores.component_state(2), ComponentState::Primary);
 }
 
 #[test]
 fn a_majority_is_not_overridden() {
     let mut cores = Cores::of(3);
-    let ballot = cores.nodes[1].group.ballot();
+    let term = cores.nodes[1].group.term();
     let override_id = Uuid([3; 16]);
     cores.event(1, Event::ForcePrimary { override_id });
     // Somebody else believes that it must be.
-    let forced = crate::ids::Ballot {
-        number: ballot.number + 1,
+    let forced = crate::ids::Term {
+        number: term.number + 1,
         replica: super::cores::replica(2),
     };
     let message = Message::Prepare {
-        ballot: forced,
+        term: forced,
         forced: Some(override_id),
     };
     cores.say(2, 1, message);
-    assert_eq!(cores.nodes[1].group.ballot(), ballot);
+    assert_eq!(cores.nodes[1].group.term(), term);
     assert_eq!(leaders(&cores), [0]);
 }
 
@@ -263,13 +263,16 @@ fn a_leader_whose_majority_is_back_waits_for_the_others() {
     cores.part(&[1], &[2]);
     cores.pass(10_000);
     assert_eq!(
-        [0, 1, 2].map(|n| cores.standing(n)),
-        [Standing::NonPrimary; 3]
+        [0, 1, 2].map(|n| cores.component_state(n)),
+        [ComponentState::NonPrimary; 3]
     );
     assert_eq!(leaders(&cores), [0]);
     cores.cut.retain(|(from, to)| from + to != 1);
     cores.pass(1_000);
-    assert_eq!([0, 1].map(|n| cores.standing(n)), [Standing::Primary; 2]);
+    assert_eq!(
+        [0, 1].map(|n| cores.component_state(n)),
+        [ComponentState::Primary; 2]
+    );
     assert_eq!(cores.members(0).len(), 3, "the third may be on its way");
     assert_eq!(cores.nodes[0].group.configuration().number, number + 1);
     cores.pass(10_000);
@@ -288,12 +291,12 @@ fn a_component_is_whole_from_the_start() {
             let group = &cores.nodes[node].group;
             let size = group.component.shown();
             assert!(
-                cores.standing(node) == Standing::Primary || size == 2,
+                cores.component_state(node) == ComponentState::Primary || size == 2,
                 "{size}"
             );
         }
     }
-    assert_eq!(cores.standing(2), Standing::NonPrimary);
+    assert_eq!(cores.component_state(2), ComponentState::NonPrimary);
     cores.part(&[2], &[3]);
     cores.pass(3 * timeout_ms);
     cores.kill(3);

@@ -8,7 +8,7 @@ use crate::configuration::Member;
 use crate::entry::{Body, Entry};
 use crate::event::{Action, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Position, Uuid};
-use crate::message::Standing;
+use crate::message::ComponentState;
 
 /// The node is killed, and started again with this log: up to `left` the payloads are not in memory.
 fn starts_again(cores: &mut Cores, node: usize, log: &[Entry], left: usize) -> usize {
@@ -21,7 +21,7 @@ fn starts_again(cores: &mut Cores, node: usize, log: &[Entry], left: usize) -> u
         ..Checkpoint::default()
     };
     let recovered = Recovered {
-        promised: cores.nodes[node].group.ballot(),
+        promised: cores.nodes[node].group.term(),
         amnesiac: false,
         lost_views: false,
         log: Some(RecoveredLog {
@@ -74,7 +74,7 @@ fn what_was_left_is_delivered_from_the_log_and_fed_to_others() {
         let held = cores.nodes[first].group.payload_bytes();
         assert_eq!(held == 0, kept == 0);
         cores.pass(5_000);
-        assert_eq!(cores.standing(first), Standing::Primary);
+        assert_eq!(cores.component_state(first), ComponentState::Primary);
         assert_eq!(from_log(&cores, first), all[..all.len() - kept]);
         assert_eq!(cores.delivered(first), kept as u64);
         assert_eq!(from_log(&cores, second), []);
@@ -95,7 +95,7 @@ fn what_is_appended_again_is_read_before() {
         let all = ["1/1", "1/2", "1/3", "0/1", "0/2"];
         assert_eq!(submissions(log.clone()), all);
         cores.pass(20_000);
-        assert_eq!(cores.standing(1), Standing::NonPrimary);
+        assert_eq!(cores.component_state(1), ComponentState::NonPrimary);
         cores.cut.clear();
         let again = starts_again(&mut cores, 0, &log, log.len());
         cores.nodes[again].log.busy = busy;

@@ -3,6 +3,7 @@
 mod admission;
 mod branches;
 mod cores;
+mod duplicates;
 mod feeding;
 mod founding;
 mod installs;
@@ -16,7 +17,6 @@ mod restarts;
 mod staging;
 mod strangers;
 mod transfer;
-mod twins;
 mod useless_logs;
 mod withdrawn;
 mod yielding;

@@ -8,7 +8,7 @@ use crate::entry::{Body, Entry};
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::group::Group;
 use crate::ids::{Incarnation, Uuid};
-use crate::message::Standing;
+use crate::message::ComponentState;
 
 /// What the logs hold, but for the last entries.
 fn recovered(cores: &Cores, lost: usize, amnesiac: bool) -> Recovered {
@@ -59,8 +59,8 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
     cores.pass(31_000);
     for node in 0..2 {
         assert_eq!(
-            cores.standing(node),
-            Standing::NonPrimary,
+            cores.component_state(node),
+            ComponentState::NonPrimary,
             "node{node} waits"
         );
         let text = notes(&cores, node).pop().expect("it says so").to_owned();
@@ -146,7 +146,7 @@ fn a_survivor_says_how_to_go_on_without_a_lost_disk() {
     let back = cores.start(again(2), before);
     cores.pass(20_000);
     for node in [0, back] {
-        assert_eq!(cores.standing(node), Standing::NonPrimary);
+        assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
         let text = notes(&cores, node).pop().expect("it says so").to_owned();
         for words in [
             "here are node0",
@@ -162,7 +162,7 @@ fn a_survivor_says_how_to_go_on_without_a_lost_disk() {
     cores.event(0, Event::ForcePrimary { override_id });
     cores.pass(3_000);
     for node in [0, back] {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
     }
 }
 
@@ -176,12 +176,12 @@ fn a_restart_of_one_of_two_makes_one_view() {
         let before = number(&cores);
         cores.kill(restarted);
         cores.pass(6_000);
-        assert_eq!(cores.standing(survivor), Standing::NonPrimary);
+        assert_eq!(cores.component_state(survivor), ComponentState::NonPrimary);
         let recovered = recovered(&cores, 0, false);
         let new = cores.start(again(restarted), recovered);
         cores.pass(3_000);
         for node in [survivor, new] {
-            assert_eq!(cores.standing(node), Standing::Primary);
+            assert_eq!(cores.component_state(node), ComponentState::Primary);
         }
         assert_eq!(number(&cores), before + 1);
     }
@@ -221,14 +221,14 @@ fn an_uncommitted_view_in_the_log_costs_no_further_one() {
         commit: position - 1,
     };
     let recovered = Recovered {
-        promised: cores.nodes[4].group.ballot(),
+        promised: cores.nodes[4].group.term(),
         log: Some(log),
         ..Recovered::default()
     };
     let back = cores.start(again(4), recovered);
     cores.pass(3_000); // nobody has been silent for long enough to be left out
     for node in [1, back] {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
         assert_eq!(cores.nodes[node].group.configuration().number, admitted_in);
     }
 }
@@ -243,7 +243,7 @@ fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
         let agreed = log.entries.len() as u64;
         log.commit = agreed;
         let last = cores.nodes[0].group.configuration().clone();
-        let ballot = cores.nodes[0].group.ballot();
+        let term = cores.nodes[0].group.term();
         let next = Configuration {
             number: last.number + 1,
             ..last.clone()
@@ -256,13 +256,13 @@ fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
         };
         for body in [
             Body::Configuration(next),
-            Body::BallotStart,
+            Body::TermStart,
             Body::Configuration(newest),
         ] {
             let position = log.entries.len() as u64 + 1;
             log.entries.push(Entry {
                 position,
-                ballot,
+                term,
                 body,
             });
         }
@@ -272,7 +272,7 @@ fn what_lies_below_an_override_that_took_no_effect_is_not_committed() {
     }
 }
 
-/// Its log says that it alone had a vote; it has no say, and raises no ballots against those who have gone on.
+/// Its log says that it alone had a vote; it has no say, and raises no terms against those who have gone on.
 #[test]
 fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
     let mut before = Cores::of(1);
@@ -286,5 +286,5 @@ fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
     let promised = cores.nodes[0].group.vote.promised();
     cores.pass(10_000);
     assert_eq!(cores.nodes[0].group.vote.promised(), promised);
-    assert_eq!(cores.standing(0), Standing::NonPrimary);
+    assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
 }

@@ -5,14 +5,14 @@ use bytes::Bytes;
 use super::cores::Cores;
 use super::large::{HEAD, cores, may_submit, parts_to, payload, payloads, spread, submit};
 use crate::event::{Action, Event};
-use crate::ids::ParcelId;
-use crate::message::{Message, Parcel, Source};
+use crate::ids::BulkId;
+use crate::message::{BulkPayload, Message, Source};
 
-/// A node is told that so much of the first parcel of node 0 is written.
+/// A node is told that so much of the first bulk payload of node 0 is written.
 fn staged(cores: &mut Cores, node: usize, until: u32) {
     let origin = cores.incarnation(0);
-    let parcel = ParcelId { origin, number: 1 };
-    cores.event(node, Event::StagedUpTo { parcel, until });
+    let bulk = BulkId { origin, number: 1 };
+    cores.event(node, Event::StagedUpTo { bulk, until });
     cores.settle();
 }
 
@@ -27,9 +27,9 @@ fn pieces(cores: &Cores, node: usize) -> usize {
     cores.nodes[node].actions.iter().filter(piece).count()
 }
 
-/// A piece of the first parcel of node 0, for node 1.
+/// A piece of the first bulk payload of node 0, for node 1.
 fn say_part(cores: &mut Cores, offset: u32, bytes: Bytes) {
-    let source = Source::Offered { parcel: 1 };
+    let source = Source::Offered { bulk: 1 };
     let part = Message::Part {
         source,
         offset,
@@ -99,11 +99,11 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
     let origin = cores.incarnation(1);
     spread(&mut cores, 1, 1);
     for node in [0, 1] {
-        let parcel = ParcelId { origin, number: 1 };
+        let bulk = BulkId { origin, number: 1 };
         cores.event(
             node,
             Event::StagedUpTo {
-                parcel,
+                bulk,
                 until: u32::MAX,
             },
         );
@@ -115,10 +115,10 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
         .actions
         .iter()
         .find_map(|action| match action {
-            Action::Stage { parcel, .. } => Some(*parcel),
+            Action::Stage { bulk, .. } => Some(*bulk),
             _ => None,
         });
-    let parcel = staged.expect("it is to be written");
+    let bulk = staged.expect("it is to be written");
     // Who was not asked says something.
     let mut log = cores.log_of(0).into_iter();
     let entry = log
@@ -134,7 +134,7 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
     cores.say(1, 2, late);
     for until in [256, 512, 768, 1_000] {
         assert_eq!(cores.delivered(2), 0);
-        cores.event(2, Event::StagedUpTo { parcel, until });
+        cores.event(2, Event::StagedUpTo { bulk, until });
         cores.settle();
     }
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
@@ -168,27 +168,23 @@ fn what_is_all_here_does_not_depend_on_its_origin_any_more() {
 }
 
 #[test]
-fn another_parcel_under_its_number_is_written_anew() {
+fn another_bulk_under_its_number_is_written_anew() {
     let mut cores = staging(2);
     spread(&mut cores, 0, 1);
-    let parcel = Parcel {
+    let bulk = BulkPayload {
         number: 1,
         len: 1_000,
-        ..Parcel::default()
+        ..BulkPayload::default()
     };
     let head = Bytes::new();
     let number = 1;
-    let another = Message::SubmitParcel {
-        number,
-        parcel,
-        head,
-    };
+    let another = Message::SubmitBulk { number, bulk, head };
     cores.say(0, 1, another);
     let origin = cores.incarnation(0);
-    let parcel = ParcelId { origin, number: 1 };
+    let bulk = BulkId { origin, number: 1 };
     let mut written = cores.nodes[1].actions.iter().filter_map(|a| match a {
         Action::Stage { offset, .. } => Some(Some(*offset)),
-        Action::Unstage { parcel: p } if *p == parcel => Some(None),
+        Action::Unstage { bulk: p } if *p == bulk => Some(None),
         _ => None,
     });
     assert!(written.any(|piece| piece.is_none()));
@@ -201,9 +197,9 @@ fn a_slow_disk_is_no_silent_origin() {
     spread(&mut cores, 1, 1);
     for node in [0, 1] {
         let origin = cores.incarnation(1);
-        let parcel = ParcelId { origin, number: 1 };
+        let bulk = BulkId { origin, number: 1 };
         let until = u32::MAX;
-        cores.event(node, Event::StagedUpTo { parcel, until });
+        cores.event(node, Event::StagedUpTo { bulk, until });
     }
     submit(&mut cores, 1, 1, 1);
     cores.pass(5_000);

@@ -3,22 +3,22 @@
 use super::cores::{Cores, member, replica};
 use crate::entry::Body;
 use crate::event::{Action, Event, Recovered};
-use crate::ids::{Ballot, Incarnation, Uuid};
+use crate::ids::{Incarnation, Term, Uuid};
 use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
 
 /// The next order of node 0, whose leadership it is.
 fn next_append(cores: &Cores, ahead: u64) -> Append {
     let group = &cores.nodes[0].group;
-    let ballot = group.ballot();
+    let term = group.term();
     let prev_position = group.end() + ahead;
     Append {
-        ballot,
+        term,
         prev_position,
-        prev_ballot: ballot,
+        prev_term: term,
         entries: vec![WireEntry {
             position: prev_position + 1,
-            ballot,
-            body: WireBody::Full(Body::BallotStart),
+            term,
+            body: WireBody::Full(Body::TermStart),
         }],
         ack: 0,
         commit: 0,
@@ -37,7 +37,7 @@ fn who_is_not_connected_is_not_heard() {
     };
     cores.event(1, event);
     assert_eq!(cores.nodes[1].group.end(), before.end());
-    assert_eq!(cores.nodes[1].group.ballot(), before.ballot());
+    assert_eq!(cores.nodes[1].group.term(), before.term());
 }
 
 #[test]
@@ -54,34 +54,27 @@ fn an_order_that_follows_nothing_known_is_asked_for_again() {
 }
 
 #[test]
-fn only_its_owner_speaks_for_a_ballot() {
+fn only_its_owner_speaks_for_a_term() {
     let mut cores = Cores::of(3);
-    let ballot = Ballot {
-        number: cores.nodes[1].group.ballot().number + 1,
+    let term = Term {
+        number: cores.nodes[1].group.term().number + 1,
         replica: replica(2),
     };
-    let claim = |ballot| Append {
-        ballot,
+    let claim = |term| Append {
+        term,
         prev_position: 0,
-        prev_ballot: Ballot::default(),
+        prev_term: Term::default(),
         entries: Vec::new(),
         ack: 0,
         commit: 0,
     };
-    let before = cores.nodes[1].group.ballot();
-    // Node 0 claims node 2's ballot; somebody claims node 1's own.
-    cores.say(0, 1, Message::Append(claim(ballot)));
-    cores.say(
-        0,
-        1,
-        Message::Prepare {
-            ballot,
-            forced: None,
-        },
-    );
-    let own = Ballot {
+    let before = cores.nodes[1].group.term();
+    // Node 0 claims node 2's term; somebody claims node 1's own.
+    cores.say(0, 1, Message::Append(claim(term)));
+    cores.say(0, 1, Message::Prepare { term, forced: None });
+    let own = Term {
         replica: replica(1),
-        ..ballot
+        ..term
     };
     let copy = crate::configuration::Member {
         incarnation: Incarnation(Uuid([66; 16])),
@@ -89,10 +82,10 @@ fn only_its_owner_speaks_for_a_ballot() {
     };
     let node = cores.start(copy, Recovered::default());
     cores.say(node, 1, Message::Append(claim(own)));
-    assert_eq!(cores.nodes[1].group.ballot(), before);
-    // An old ballot is answered with the one in force.
+    assert_eq!(cores.nodes[1].group.term(), before);
+    // An old term is answered with the one in force.
     cores.arrived.clear();
-    let old = Ballot {
+    let old = Term {
         number: 0,
         replica: replica(2),
     };
@@ -104,28 +97,28 @@ fn only_its_owner_speaks_for_a_ballot() {
 #[test]
 fn an_answer_to_nothing_changes_nothing() {
     let mut cores = Cores::of(3);
-    let ballot = cores.nodes[1].group.ballot();
+    let term = cores.nodes[1].group.term();
     let position = cores.nodes[1].group.end();
     for message in [
         Message::PreVoteReply {
-            ballot,
+            term,
             granted: true,
         },
-        Message::Refuse { promised: ballot },
+        Message::Refuse { promised: term },
         Message::Leave,
         Message::Weight { weight: 9 },
         Message::Summary {
-            ballot,
+            term,
             summary: Summary::default(),
         },
         Message::LogEndReply {
             round: 99,
-            ballot,
+            term,
             end: 1,
         },
         Message::LogEndReply {
             round: 99,
-            ballot: Ballot::default(),
+            term: Term::default(),
             end: 1,
         },
     ] {
@@ -133,7 +126,7 @@ fn an_answer_to_nothing_changes_nothing() {
     }
     cores.pass(1_000);
     let group = &cores.nodes[1].group;
-    assert_eq!((group.ballot(), group.end()), (ballot, position));
+    assert_eq!((group.term(), group.end()), (term, position));
     assert_eq!(group.configuration().total_weight(), 3);
 }
 
@@ -141,40 +134,40 @@ fn an_answer_to_nothing_changes_nothing() {
 fn what_no_correct_member_sends_is_noted_and_ignored() {
     let mut cores = Cores::of(2);
     let group = &cores.nodes[0].group;
-    let (ballot, end) = (group.ballot(), group.end());
-    let absurd = Ballot {
+    let (term, end) = (group.term(), group.end());
+    let absurd = Term {
         number: u64::MAX,
-        ..ballot
+        ..term
     };
     let gap = Append {
         entries: vec![WireEntry {
             position: end + 5,
-            ballot,
-            body: WireBody::Full(Body::BallotStart),
+            term,
+            body: WireBody::Full(Body::TermStart),
         }],
         ..next_append(&cores, 0)
     };
     let checkpoint = crate::checkpoint::Checkpoint::default();
     let wrong = [
         Message::Status(Status {
-            ballot,
+            term,
             end: u64::MAX,
             ..Status::default()
         }),
         Message::Append(gap),
         Message::Install {
-            ballot,
+            term,
             checkpoint,
             intact_at: 0,
         },
         Message::Summary {
-            ballot,
+            term,
             summary: Summary {
                 end: u64::MAX,
                 ..Summary::default()
             },
         },
-        Message::PreVote { ballot: absurd },
+        Message::PreVote { term: absurd },
         Message::Refuse { promised: absurd },
         Message::TakeLeadership {
             number: u64::MAX,
@@ -182,7 +175,7 @@ fn what_no_correct_member_sends_is_noted_and_ignored() {
         },
         Message::LogEndReply {
             round: 1,
-            ballot,
+            term,
             end: u64::MAX,
         },
     ];
@@ -195,7 +188,7 @@ fn what_no_correct_member_sends_is_noted_and_ignored() {
         cores.pass(10_000); // a peer is complained of so often
     }
     let group = &cores.nodes[1].group;
-    assert_eq!((group.ballot(), group.end()), (ballot, end));
+    assert_eq!((group.term(), group.end()), (term, end));
 }
 
 fn noted(cores: &Cores, node: usize, what: &str) -> usize {
@@ -203,28 +196,28 @@ fn noted(cores: &Cores, node: usize, what: &str) -> usize {
     cores.nodes[node].actions.iter().filter(says).count()
 }
 
-/// Below the sender's ballot lies another one than in the recipient's log, at an entry that is committed there.
+/// Below the sender's term lies another one than in the recipient's log, at an entry that is committed there.
 #[test]
 fn an_order_that_contradicts_what_is_committed_is_refused() {
     for back in 0..2 {
         let mut cores = Cores::of(3);
         cores.submit(0, 1);
         let group = &cores.nodes[2].group;
-        let (ballot, commit) = (group.ballot(), group.commit());
-        let own = Ballot {
-            number: ballot.number + 1,
+        let (term, commit) = (group.term(), group.commit());
+        let own = Term {
+            number: term.number + 1,
             replica: replica(1),
         };
         let entry = |position| WireEntry {
             position,
-            ballot: Ballot::default(),
-            body: WireBody::Full(Body::BallotStart),
+            term: Term::default(),
+            body: WireBody::Full(Body::TermStart),
         };
         let first = commit + 1 - back;
         let append = Append {
-            ballot: own,
+            term: own,
             prev_position: first - 1,
-            prev_ballot: Ballot::default(),
+            prev_term: Term::default(),
             entries: (first..=commit + 1).map(entry).collect(),
             ack: 0,
             commit: 0,
@@ -251,12 +244,12 @@ fn who_cannot_follow_its_leader_is_not_primary() {
     let mut cores = Cores::of(3);
     cores.submit(0, 1);
     let group = &cores.nodes[2].group;
-    let (ballot, commit) = (group.ballot(), group.commit());
+    let (term, commit) = (group.term(), group.commit());
     let entries = Vec::new();
     let append = Append {
-        ballot,
+        term,
         prev_position: commit,
-        prev_ballot: Ballot::default(),
+        prev_term: Term::default(),
         entries,
         ack: 0,
         commit,
@@ -266,7 +259,10 @@ fn who_cannot_follow_its_leader_is_not_primary() {
         cores.say(0, 2, Message::Append(append.clone()));
         cores.pass(100);
     }
-    assert_eq!(cores.standing(2), crate::message::Standing::NonPrimary);
+    assert_eq!(
+        cores.component_state(2),
+        crate::message::ComponentState::NonPrimary
+    );
     assert_eq!(cores.nodes[2].group.commit(), commit);
 }
 
@@ -296,10 +292,10 @@ fn a_joiner_between_two_clusters_is_in_one() {
     assert_eq!(cores.members(joiner), ["node0", "node1", "node6"]);
     assert_eq!(cores.members(other), ["node5"]);
     let group = &cores.nodes[joiner].group;
-    let (ballot, end) = (group.ballot(), group.end());
+    let (term, end) = (group.term(), group.end());
     assert_eq!(group.history(), super::cores::HISTORY);
-    let foreign = Ballot {
-        number: ballot.number + 10,
+    let foreign = Term {
+        number: term.number + 10,
         replica: replica(5),
     };
     let forced = None;
@@ -309,19 +305,19 @@ fn a_joiner_between_two_clusters_is_in_one() {
     };
     for message in [
         Message::Prepare {
-            ballot: foreign,
+            term: foreign,
             forced,
         },
         Message::Append(Append {
-            ballot: foreign,
+            term: foreign,
             prev_position: end,
-            prev_ballot: ballot,
+            prev_term: term,
             entries: Vec::new(),
             ack: 0,
             commit: 0,
         }),
         Message::Install {
-            ballot: foreign,
+            term: foreign,
             checkpoint,
             intact_at: 0,
         },
@@ -329,6 +325,6 @@ fn a_joiner_between_two_clusters_is_in_one() {
         cores.say(other, joiner, message);
     }
     let group = &cores.nodes[joiner].group;
-    assert_eq!((group.ballot(), group.end()), (ballot, end));
+    assert_eq!((group.term(), group.end()), (term, end));
     assert_eq!(noted(&cores, joiner, "which is in the cluster"), 1);
 }

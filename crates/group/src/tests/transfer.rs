@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cores::Cores;
 use crate::event::Event;
 use crate::ids::TimeMs;
-use crate::message::{Link, Message, Outlook, Wish};
+use crate::message::{Link, Message, Outlook, Preference};
 use crate::transfer::Transfer;
 
 fn leader(cores: &Cores) -> usize {
@@ -114,17 +114,17 @@ fn small_differences_do_not_matter() {
 #[test]
 fn it_goes_where_the_operator_wants_it() {
     let mut cores = Cores::of(3);
-    cores.nodes[2].group.config_mut().wish = Wish::Prefer;
+    cores.nodes[2].group.config_mut().preference = Preference::Prefer;
     cores.pass(5_000);
     assert_eq!(leader(&cores), 2);
     // And away from where it is not wanted, without waiting for long.
     cores.pass(10_000);
-    cores.nodes[2].group.config_mut().wish = Wish::Never;
-    cores.nodes[0].group.config_mut().wish = Wish::Never;
+    cores.nodes[2].group.config_mut().preference = Preference::Never;
+    cores.nodes[0].group.config_mut().preference = Preference::Never;
     cores.pass(2_500);
     assert_eq!(leader(&cores), 1);
     for node in 0..3 {
-        cores.nodes[node].group.config_mut().wish = Wish::Never;
+        cores.nodes[node].group.config_mut().preference = Preference::Never;
     }
     cores.pass(30_000);
     assert_eq!(leader(&cores), 1, "somebody must have it");
@@ -133,7 +133,7 @@ fn it_goes_where_the_operator_wants_it() {
 #[test]
 fn who_does_not_want_it_stands_after_all_others() {
     let mut cores = Cores::of(3);
-    cores.nodes[1].group.config_mut().wish = Wish::Never;
+    cores.nodes[1].group.config_mut().preference = Preference::Never;
     cores.kill(0);
     cores.pass(2_000);
     assert!(cores.nodes[2].group.is_leader());
@@ -168,7 +168,7 @@ fn it_is_not_given_to_who_lags() {
 #[test]
 fn a_successor_that_does_not_come_forward_costs_a_moment_only() {
     let mut cores = Cores::of(3);
-    cores.nodes[2].group.config_mut().wish = Wish::Prefer;
+    cores.nodes[2].group.config_mut().preference = Preference::Prefer;
     cores.lost = |message| matches!(message, Message::TakeLeadership { .. });
     cores.pass(5_000);
     assert_eq!(leader(&cores), 0);
@@ -243,18 +243,18 @@ fn leadership_taken_from_a_living_leader_is_counted() {
 #[test]
 fn silences_that_were_broken_make_patient() {
     let mut cores = Cores::of(3);
-    let usual_ms = patience_ms(&cores);
+    let usual_ms = timeout_ms(&cores);
     cores.pass_for(&[1, 2], 350);
     cores.pass(200);
     assert_eq!(leader(&cores), 0);
-    let now_ms = patience_ms(&cores);
+    let now_ms = timeout_ms(&cores);
     assert!(now_ms > usual_ms && now_ms <= 2 * usual_ms, "{now_ms}");
     cores.pass(60_000);
-    assert_eq!(patience_ms(&cores), usual_ms);
+    assert_eq!(timeout_ms(&cores), usual_ms);
 }
 
 /// How long node 1 bears its leader's silence.
-fn patience_ms(cores: &Cores) -> TimeMs {
+fn timeout_ms(cores: &Cores) -> TimeMs {
     let group = &cores.nodes[1].group;
-    group.election_timer.patience_ms(group.context.config())
+    group.election_timer.timeout_ms(group.context.config())
 }

@@ -7,7 +7,7 @@ use crate::entry::Body;
 use crate::event::{Action, Fate, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Uuid};
 use crate::lasting::Lasting;
-use crate::message::{Message, Standing};
+use crate::message::{ComponentState, Message};
 
 /// Node 1 has submitted 1, 2 and 3, which reached nobody but the leader; both have lost the majority before
 /// any was ordered. Then the leader hears of what is withdrawn, but for the messages that are lost, and all meet
@@ -22,7 +22,7 @@ fn given_up(lost: fn(&Message) -> bool) -> Cores {
     cores.lost = lost;
     cores.pass(20_000);
     for node in [0, 1] {
-        assert_eq!(cores.standing(node), Standing::NonPrimary);
+        assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
     }
     for number in 1..=3 {
         let is_it = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Unknown } if id.number == number);
@@ -33,7 +33,7 @@ fn given_up(lost: fn(&Message) -> bool) -> Cores {
     cores.lost = |_| false;
     cores.submit(1, 4);
     cores.pass(5_000);
-    assert_eq!(cores.standing(1), Standing::Primary);
+    assert_eq!(cores.component_state(1), ComponentState::Primary);
     cores
 }
 
@@ -105,7 +105,7 @@ fn a_new_leader_voids_as_one_what_it_has_in_its_log() {
     }
     assert_eq!(ordered(&cores), [(1, true), (2, true), (3, true)]);
     cores.pass(20_000);
-    assert_eq!(cores.standing(1), Standing::NonPrimary);
+    assert_eq!(cores.component_state(1), ComponentState::NonPrimary);
     cores.cut.clear();
     cores.pass(5_000);
     assert_eq!(ordered(&cores), [(3, false)]);
@@ -144,7 +144,7 @@ fn connected_again(recovers: bool, keeps: bool) -> Cores {
         };
         let recovered = Recovered {
             // The last promise did not reach the disk.
-            promised: cores.nodes[0].group.ballot(),
+            promised: cores.nodes[0].group.term(),
             amnesiac: !recovers,
             lost_views: !recovers,
             log: recovers.then_some(log),
@@ -162,7 +162,7 @@ fn connected_again(recovers: bool, keeps: bool) -> Cores {
     cores.cut.clear();
     cores.pass(5_000);
     for node in [0, last] {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
     }
     cores
 }

@@ -4,7 +4,7 @@ use super::branches::comes_back;
 use super::cores::Cores;
 use crate::event::Event;
 use crate::ids::Uuid;
-use crate::message::Standing;
+use crate::message::ComponentState;
 use crate::yielding::yields;
 
 const OPERATORS: Uuid = Uuid([3; 16]);
@@ -12,7 +12,7 @@ const OPERATORS: Uuid = Uuid([3; 16]);
 fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
     nodes
         .iter()
-        .all(|node| cores.standing(*node) == Standing::Primary)
+        .all(|node| cores.component_state(*node) == ComponentState::Primary)
 }
 
 /// Nodes 3 and 4 ignore the quorum and are cut off, with nobody else.

@@ -1,8 +1,8 @@
 //! The driver's duties towards a core: batches of events, actions in their order, time, completions.
 
 use trireme_group::{
-    Action, Ballot, Body, Delivery, Event, Fate, Incarnation, LogReader, Message, Position,
-    Standing, encode,
+    Action, Body, ComponentState, Delivery, Event, Fate, Incarnation, LogReader, Message, Position,
+    Term, encode,
 };
 
 use crate::judge::{self, JOINED};
@@ -48,7 +48,7 @@ impl World {
     }
 
     /// Ends a batch and carries out what comes of it; until nothing does.
-    pub fn flush(&mut self, node: usize, mut ballot: Ballot) {
+    pub fn flush(&mut self, node: usize, mut term: Term) {
         loop {
             let mut actions = Vec::new();
             let Some(process) = &mut self.nodes[node].process else {
@@ -56,7 +56,7 @@ impl World {
             };
             process.group.flush(&process.log, &mut actions);
             for action in actions {
-                self.carry_out(node, action, ballot);
+                self.carry_out(node, action, term);
             }
             let process = self.process(node);
             assert!(
@@ -65,16 +65,17 @@ impl World {
                 process.name
             );
             let upto = process.group.commit();
-            self.judge_commits(node, upto, ballot);
+            self.judge_commits(node, upto, term);
             let committed = self.process(node).committed;
             let joined = self.judge.joined_at(committed);
             let process = self.process(node);
             process.note_snapshot();
-            let standing = process.group.standing();
-            if process.standing != standing {
-                process.standing = standing;
-                let line = format!("{} is {standing:?}", process.name);
-                self.coverage.non_primary += u64::from(standing == Standing::NonPrimary);
+            let component_state = process.group.component_state();
+            if process.component_state != component_state {
+                process.component_state = component_state;
+                let line = format!("{} is {component_state:?}", process.name);
+                self.coverage.non_primary +=
+                    u64::from(component_state == ComponentState::NonPrimary);
                 self.note(|_| line);
             }
             let process = self.process(node);
@@ -82,7 +83,7 @@ impl World {
                 break;
             }
             process.joined = joined.clone();
-            ballot = process.group.ballot();
+            term = process.group.term();
             self.input(
                 node,
                 Event::Joined {
@@ -94,7 +95,7 @@ impl World {
         self.schedule_tick(node);
     }
 
-    fn carry_out(&mut self, node: usize, action: Action, ballot: Ballot) {
+    fn carry_out(&mut self, node: usize, action: Action, term: Term) {
         if self.trace.on {
             let line = format!(
                 "{}   {}",
@@ -157,7 +158,7 @@ impl World {
             }
             Action::Reset { checkpoint } => {
                 if let Some(upto) = process.deliveries.last().map(|(position, _)| *position) {
-                    self.judge_commits(node, upto, ballot);
+                    self.judge_commits(node, upto, term);
                 }
                 let process = self.nodes[node].process.as_mut().expect("as above");
                 self.judge
@@ -278,10 +279,8 @@ impl World {
             .as_ref()
             .expect("actions come from a process");
         match message {
-            Message::Ack {
-                ballot, position, ..
-            } if *position > 0 => {
-                judge::promises_are_persisted(&process.name, *ballot, process.persisted);
+            Message::Ack { term, position, .. } if *position > 0 => {
+                judge::promises_are_persisted(&process.name, *term, process.persisted);
                 judge::acknowledgements_are_durable(&process.name, *position, process.durable);
             }
             Message::Append(append) => {
@@ -291,10 +290,10 @@ impl World {
                 judge::acknowledgements_are_durable(&process.name, status.ack, process.durable);
             }
             Message::Promise(promise) => {
-                judge::promises_are_persisted(&process.name, promise.ballot, process.persisted);
+                judge::promises_are_persisted(&process.name, promise.term, process.persisted);
             }
-            Message::Prepare { ballot, .. } => {
-                judge::promises_are_persisted(&process.name, *ballot, process.persisted);
+            Message::Prepare { term, .. } => {
+                judge::promises_are_persisted(&process.name, *term, process.persisted);
             }
             _ => {}
         }
@@ -305,17 +304,17 @@ impl World {
                 .iter()
                 .position(|n| n.last_incarnation == Some(*peer));
             let Some(target) = target else { continue };
-            if let Some((at, parcel)) =
+            if let Some((at, bulk)) =
                 self.network
                     .send(self.now, node, target, *peer, bytes.clone())
             {
-                self.at(at, Some(target), Happening::Arrival { from: node, parcel });
+                self.at(at, Some(target), Happening::Arrival { from: node, bulk });
             }
         }
     }
 
     /// Holds everything that the process has committed since the last time against the truth.
-    fn judge_commits(&mut self, node: usize, upto: Position, ballot: Ballot) {
+    fn judge_commits(&mut self, node: usize, upto: Position, term: Term) {
         let process = self.nodes[node]
             .process
             .as_mut()
@@ -335,7 +334,7 @@ impl World {
                 .get(position)
                 .expect("rule 1: what is committed is in the log");
             self.judge
-                .committed(&process.name, ballot, entry, delivery.as_ref());
+                .committed(&process.name, term, entry, delivery.as_ref());
             process.committed = position;
             match delivery {
                 Some(Delivery::Configuration(configuration)) => {

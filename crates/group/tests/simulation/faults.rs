@@ -6,8 +6,8 @@ use crate::plan::Fault;
 use crate::process::Process;
 use crate::world::{Happening, World};
 
-/// Patience of the driver with a graceful leave.
-const LEAVE_PATIENCE_MS: TimeMs = 3_000;
+/// Timeout of a graceful leave.
+const LEAVE_TIMEOUT_MS: TimeMs = 3_000;
 
 impl World {
     /// A process starts on the node's data directory.
@@ -246,7 +246,7 @@ impl World {
                     },
                 );
                 self.at(
-                    now + LEAVE_PATIENCE_MS,
+                    now + LEAVE_TIMEOUT_MS,
                     Some(*node),
                     Happening::Exit { process },
                 );
@@ -320,8 +320,8 @@ impl World {
     }
 
     fn heal(&mut self, from: usize, to: usize) {
-        for (at, parcel) in self.network.heal(self.now, from, to) {
-            self.at(at, Some(to), Happening::Arrival { from, parcel });
+        for (at, bulk) in self.network.heal(self.now, from, to) {
+            self.at(at, Some(to), Happening::Arrival { from, bulk });
         }
         if let Some(connection) = self
             .network

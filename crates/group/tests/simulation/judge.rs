@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_group::{
-    Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Fate, Incarnation, Position,
-    SubmissionId,
+    Body, Checkpoint, Configuration, Delivery, Entry, Fate, Incarnation, Position, SubmissionId,
+    Term,
 };
 
 /// Payload of the submission by which a member says that it has JOINED.
@@ -16,8 +16,8 @@ pub const JOINED: &[u8] = b"joined";
 pub struct Judge {
     /// Every committed entry, from position 1 on.
     truth: Vec<Entry>,
-    /// Highest ballot in force where a position was committed first.
-    committing: Ballot,
+    /// Highest term in force where a position was committed first.
+    committing: Term,
     configurations: Vec<(Position, Configuration)>,
     numbers: BTreeMap<Incarnation, u64>,
     delivered: BTreeMap<SubmissionId, Position>,
@@ -34,16 +34,10 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A process commits `entry`, being in `ballot`, and has delivered this at its position.
-    pub fn committed(
-        &mut self,
-        who: &str,
-        ballot: Ballot,
-        entry: &Entry,
-        delivery: Option<&Delivery>,
-    ) {
+    /// A process commits `entry`, being in `term`, and has delivered this at its position.
+    pub fn committed(&mut self, who: &str, term: Term, entry: &Entry, delivery: Option<&Delivery>) {
         if entry.position > self.end() {
-            self.first_commit(who, ballot, entry);
+            self.first_commit(who, term, entry);
         }
         self.histories_agree(who, entry);
         self.members_are_delivered(who, entry, delivery);
@@ -53,16 +47,16 @@ impl Judge {
         self.truth.len() as Position
     }
 
-    fn first_commit(&mut self, who: &str, ballot: Ballot, entry: &Entry) {
+    fn first_commit(&mut self, who: &str, term: Term, entry: &Entry) {
         assert_eq!(
             entry.position,
             self.end() + 1,
             "harness: {who} commits in order"
         );
-        self.ballots_never_fall(who, ballot, entry);
+        self.terms_never_fall(who, term, entry);
         let in_force = self.configuration().map(|(_, c)| c.clone());
         match &entry.body {
-            Body::BallotStart => {}
+            Body::TermStart => {}
             Body::Configuration(configuration) => {
                 self.views_are_numbered(who, configuration);
                 let joined = self
@@ -101,7 +95,7 @@ impl Judge {
         self.truth.push(entry.clone());
     }
 
-    /// Rule 1: equal positions hold equal entries, of the same ballot, in every history.
+    /// Rule 1: equal positions hold equal entries, of the same term, in every history.
     fn histories_agree(&self, who: &str, entry: &Entry) {
         let truth = &self.truth[entry.position as usize - 1];
         assert_eq!(
@@ -111,19 +105,19 @@ impl Judge {
         );
     }
 
-    /// Rules 1, 3: two components never both commit, and no old ballot commits after a newer one.
-    fn ballots_never_fall(&mut self, who: &str, ballot: Ballot, entry: &Entry) {
+    /// Rules 1, 3: two components never both commit, and no old term commits after a newer one.
+    fn terms_never_fall(&mut self, who: &str, term: Term, entry: &Entry) {
         assert!(
-            ballot >= self.committing,
-            "rule 3: {who} commits {} in {ballot} after another component did in {}",
+            term >= self.committing,
+            "rule 3: {who} commits {} in {term} after another component did in {}",
             entry.position,
             self.committing
         );
-        self.committing = ballot;
+        self.committing = term;
         if let Some(last) = self.truth.last() {
             assert!(
-                entry.ballot >= last.ballot,
-                "rule 1: the ballot falls at {} ({who})",
+                entry.term >= last.term,
+                "rule 1: the term falls at {} ({who})",
                 entry.position
             );
         }
@@ -256,9 +250,9 @@ impl Judge {
             "rule 1: {who} has delivered up to {committed} and begins anew at {at}"
         );
         assert_eq!(
-            checkpoint.ballot,
-            self.truth[at as usize - 1].ballot,
-            "rule 1: ballot of {who}'s checkpoint {at}"
+            checkpoint.term,
+            self.truth[at as usize - 1].term,
+            "rule 1: term of {who}'s checkpoint {at}"
         );
         let before = self
             .configurations
@@ -338,10 +332,10 @@ impl Judge {
 }
 
 /// Rule 4: what depends on a promise leaves only once the promise is on disk.
-pub fn promises_are_persisted(who: &str, ballot: Ballot, persisted: Ballot) {
+pub fn promises_are_persisted(who: &str, term: Term, persisted: Term) {
     assert!(
-        ballot <= persisted,
-        "rule 4: {who} acts on its promise of {ballot}, on disk is {persisted}"
+        term <= persisted,
+        "rule 4: {who} acts on its promise of {term}, on disk is {persisted}"
     );
 }
 

@@ -1,7 +1,7 @@
 //! What members and their clients submit and read.
 
 use bytes::Bytes;
-use trireme_group::{Event, Standing, SubmissionId};
+use trireme_group::{ComponentState, Event, SubmissionId};
 
 use crate::judge::JOINED;
 use crate::process::Answer;
@@ -51,7 +51,7 @@ impl World {
         if process.leaving || process.saying_joined || !learner || process.joined.contains(&me) {
             return false;
         }
-        if process.group.standing() != Standing::Primary {
+        if process.group.component_state() != ComponentState::Primary {
             let at = self.now + 300;
             self.at(at, Some(node), Happening::SayJoined { process: me });
             return false;
@@ -71,7 +71,7 @@ impl World {
         let process = self.process(node);
         let me = process.incarnation;
         let (primary, waiting) = (
-            process.group.standing() == Standing::Primary,
+            process.group.component_state() == ComponentState::Primary,
             process.waiting(),
         );
         self.at(again, Some(node), Happening::Think { process: me });

@@ -42,12 +42,12 @@ fn play(world: &mut World) {
     world.busy = false;
     settle(world, SETTLE_MS, "after the last fault");
     for node in 0..world.nodes.len() {
-        let ballot = world.process(node).group.ballot();
+        let term = world.process(node).group.term();
         for _ in 0..3 {
             world.submit(node, Bytes::from_static(b"the last word"));
         }
         world.read(node);
-        world.flush(node, ballot);
+        world.flush(node, term);
     }
     settle(world, COMMIT_MS, "with new submissions");
     let ends: Vec<_> = world

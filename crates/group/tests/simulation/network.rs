@@ -25,7 +25,7 @@ pub struct Connection {
 
 /// Something on its way to an end of a connection.
 #[derive(Debug)]
-pub struct Parcel {
+pub struct BulkPayload {
     pub connection: u64,
     pub bytes: Bytes,
 }
@@ -163,7 +163,7 @@ impl Network {
         to: usize,
         process: Incarnation,
         bytes: Bytes,
-    ) -> Option<(TimeMs, Parcel)> {
+    ) -> Option<(TimeMs, BulkPayload)> {
         if self.is_overflowing(from, to) {
             return None;
         }
@@ -182,7 +182,7 @@ impl Network {
         connection.arrives_at[end] = at;
         Some((
             at,
-            Parcel {
+            BulkPayload {
                 connection: connection.id,
                 bytes,
             },
@@ -200,7 +200,7 @@ impl Network {
     }
 
     /// A cut ends; what was held goes on its way.
-    pub fn heal(&mut self, now: TimeMs, from: usize, to: usize) -> Vec<(TimeMs, Parcel)> {
+    pub fn heal(&mut self, now: TimeMs, from: usize, to: usize) -> Vec<(TimeMs, BulkPayload)> {
         self.cuts[from][to] -= 1;
         if self.is_cut(from, to) {
             return Vec::new();
@@ -218,7 +218,7 @@ impl Network {
             .map(|bytes| {
                 (
                     at,
-                    Parcel {
+                    BulkPayload {
                         connection: id,
                         bytes,
                     },

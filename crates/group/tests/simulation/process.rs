@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use trireme_group::{
-    Ballot, Checkpoint, Config, Configuration, Delivery, Entry, Group, Incarnation, LogReader,
-    Member, NotNow, Position, Recovered, ReplicaId, Standing, TimeMs,
+    Checkpoint, ComponentState, Config, Configuration, Delivery, Entry, Group, Incarnation,
+    LogReader, Member, NotNow, Position, Recovered, ReplicaId, Term, TimeMs,
 };
 
 use crate::plan::Plan;
@@ -110,7 +110,7 @@ pub struct Process {
     /// View of a checkpoint just installed: to be delivered next, if this process is in it.
     pub entrance: Option<Configuration>,
     pub durable: Position,
-    pub persisted: Ballot,
+    pub persisted: Term,
     /// When the flush under way, and the one that waits, are done.
     flushes: [TimeMs; 2],
 
@@ -129,7 +129,7 @@ pub struct Process {
     /// Nothing that this replica ever acknowledged is missing.
     pub intact: bool,
     pub leaving: bool,
-    pub standing: Standing,
+    pub component_state: ComponentState,
 }
 
 impl Process {
@@ -190,7 +190,7 @@ impl Process {
             voter: false,
             intact,
             leaving: false,
-            standing: Standing::Outside,
+            component_state: ComponentState::Outside,
         };
         if let Some(kept) = kept {
             process.resume(&kept);

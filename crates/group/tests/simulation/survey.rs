@@ -1,6 +1,6 @@
 //! What the simulation may do to a group without asking too much of it, and whether it has recovered.
 
-use trireme_group::{Body, Configuration, Standing};
+use trireme_group::{Body, ComponentState, Configuration};
 
 use crate::world::World;
 
@@ -47,8 +47,8 @@ impl World {
             let group = &process.group;
             let configuration = group.configuration();
             let seat = configuration.member(process.incarnation);
-            if group.standing() != Standing::Primary || process.leaving {
-                return Err(format!("{} is {:?}", process.name, group.standing()));
+            if group.component_state() != ComponentState::Primary || process.leaving {
+                return Err(format!("{} is {:?}", process.name, group.component_state()));
             }
             if configuration.members.len() != self.nodes.len() || seat.is_none_or(|m| !m.voter) {
                 return Err(format!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use trireme_group::{
-    Action, Ballot, Body, Configuration, Delivery, Entry, Event, Incarnation, Message, ReplicaId,
+    Action, Body, Configuration, Delivery, Entry, Event, Incarnation, Message, ReplicaId, Term,
     WireBody,
 };
 
@@ -97,12 +97,9 @@ impl Trace {
         text
     }
 
-    fn ballot(&self, ballot: Ballot) -> String {
-        let holder = self
-            .replicas
-            .get(&ballot.replica)
-            .map_or("-", String::as_str);
-        format!("{}@{holder}", ballot.number)
+    fn term(&self, term: Term) -> String {
+        let holder = self.replicas.get(&term.replica).map_or("-", String::as_str);
+        format!("{}@{holder}", term.number)
     }
 
     fn configuration(&self, configuration: &Configuration) -> String {
@@ -123,7 +120,7 @@ impl Trace {
 
     fn body(&self, body: &Body) -> String {
         match body {
-            Body::BallotStart => "start".into(),
+            Body::TermStart => "start".into(),
             Body::Configuration(configuration) => self.configuration(configuration),
             Body::Submission { id, payload } => {
                 let joined = if payload == crate::judge::JOINED {
@@ -141,7 +138,7 @@ impl Trace {
         format!(
             "{}:{} {}",
             entry.position,
-            self.ballot(entry.ballot),
+            self.term(entry.term),
             self.body(&entry.body)
         )
     }
@@ -149,7 +146,7 @@ impl Trace {
     pub fn message(&self, message: &Message) -> String {
         match message {
             Message::Status(s) => {
-                let mut text = format!("status {} {:?}", self.ballot(s.ballot), s.standing);
+                let mut text = format!("status {} {:?}", self.term(s.term), s.component_state);
                 let leadership = if s.leader { " leader" } else { "" };
                 write!(
                     text,
@@ -168,12 +165,12 @@ impl Trace {
                             format!("ref {}/{}", self.process(id.incarnation), id.number)
                         }
                     };
-                    format!("{}:{} {body}", entry.position, self.ballot(entry.ballot))
+                    format!("{}:{} {body}", entry.position, self.term(entry.term))
                 });
-                let (ballot, prev) = (self.ballot(a.ballot), self.ballot(a.prev_ballot));
+                let (term, prev) = (self.term(a.term), self.term(a.prev_term));
                 let entries = entries.collect::<Vec<_>>().join(", ");
                 format!(
-                    "append {ballot} after {}:{prev} [{entries}] ack {} commit {}",
+                    "append {term} after {}:{prev} [{entries}] ack {} commit {}",
                     a.prev_position, a.ack, a.commit
                 )
             }
@@ -184,28 +181,28 @@ impl Trace {
                 )
             }
             Message::Ack {
-                ballot,
+                term,
                 position,
                 commit,
             } => {
-                format!("ack {} {position} commit {commit}", self.ballot(*ballot))
+                format!("ack {} {position} commit {commit}", self.term(*term))
             }
             Message::Install {
-                ballot,
+                term,
                 checkpoint,
                 intact_at,
             } => format!(
                 "install {} at {}:{} {} intact at {intact_at}",
-                self.ballot(*ballot),
+                self.term(*term),
                 checkpoint.position,
-                self.ballot(checkpoint.ballot),
+                self.term(checkpoint.term),
                 self.configuration(&checkpoint.configuration)
             ),
             Message::Promise(p) => format!(
                 "promise {} end {}:{} commit {}{} withdrawn {} {}",
-                self.ballot(p.ballot),
+                self.term(p.term),
                 p.summary.end,
-                self.ballot(p.summary.end_ballot),
+                self.term(p.summary.end_term),
                 p.summary.commit,
                 if p.amnesiac { " amnesiac" } else { "" },
                 p.withdrawn.len(),
@@ -215,11 +212,11 @@ impl Trace {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            Message::Summary { ballot, summary } => format!(
+            Message::Summary { term, summary } => format!(
                 "summary {} end {}:{} commit {}",
-                self.ballot(*ballot),
+                self.term(*term),
                 summary.end,
-                self.ballot(summary.end_ballot),
+                self.term(summary.end_term),
                 summary.commit
             ),
             Message::Join(join) => format!("join, known view {}", join.known_number),
@@ -233,7 +230,7 @@ impl Trace {
             Message::Append(append) => append.entries.iter().all(|entry| {
                 !matches!(
                     entry.body,
-                    WireBody::Full(Body::BallotStart | Body::Configuration(_))
+                    WireBody::Full(Body::TermStart | Body::Configuration(_))
                 )
             }),
             other => matches!(
@@ -283,7 +280,7 @@ impl Trace {
             } => {
                 format!("deliver {position}: {}", self.configuration(configuration))
             }
-            Action::Persist(state) => format!("persist {}", self.ballot(state.promised)),
+            Action::Persist(state) => format!("persist {}", self.term(state.promised)),
             Action::NonPrimary { component } => {
                 let component = component.iter().map(|m| self.process(m.incarnation));
                 format!(

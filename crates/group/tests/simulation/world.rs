@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use trireme_group::{Ballot, Event, HardState, Incarnation, Position, ReplicaId, TimeMs, decode};
+use trireme_group::{Event, HardState, Incarnation, Position, ReplicaId, Term, TimeMs, decode};
 
 use crate::coverage::Coverage;
 use crate::judge::Judge;
 use crate::kept::Kept;
-use crate::network::{Network, Parcel};
+use crate::network::{BulkPayload, Network};
 use crate::plan::Plan;
 use crate::process::Process;
 use crate::random::Random;
@@ -33,7 +33,7 @@ pub enum Happening {
     },
     Arrival {
         from: usize,
-        parcel: Parcel,
+        bulk: BulkPayload,
     },
     /// For this process only, not for its successor.
     Input {
@@ -71,7 +71,7 @@ type Key = (TimeMs, usize, bool, u64);
 #[derive(Debug)]
 pub struct Node {
     pub replica: ReplicaId,
-    pub promised: Ballot,
+    pub promised: Term,
     pub starts: u64,
     pub weight: u8,
     pub process: Option<Process>,
@@ -107,7 +107,7 @@ impl World {
         let mut random = Random::new(plan.seed, 3);
         let node = |random: &mut Random| Node {
             replica: ReplicaId(random.uuid()),
-            promised: Ballot::default(),
+            promised: Term::default(),
             starts: 0,
             weight: 1,
             process: None,
@@ -197,7 +197,7 @@ impl World {
                     .insert((paused_until, owner, timer, key), happening);
                 continue;
             }
-            let ballot = self.nodes[node].process.as_ref().map(|p| p.group.ballot());
+            let term = self.nodes[node].process.as_ref().map(|p| p.group.term());
             let mut touched = self.happens(node, happening);
             // A batch: what happens to the same process at the same time.
             while self.random.percent(70) {
@@ -215,7 +215,7 @@ impl World {
                 touched |= self.happens(node, happening);
             }
             if touched {
-                self.flush(node, ballot.unwrap_or_default());
+                self.flush(node, term.unwrap_or_default());
             }
         }
         self.now = time;
@@ -257,11 +257,11 @@ impl World {
                     },
                 )
             }
-            Happening::Arrival { from, parcel } => {
-                let Some(sender) = self.network.receive(from, node, parcel.connection) else {
+            Happening::Arrival { from, bulk } => {
+                let Some(sender) = self.network.receive(from, node, bulk.connection) else {
                     return false;
                 };
-                let message = decode(parcel.bytes).expect("harness: what was encoded decodes");
+                let message = decode(bulk.bytes).expect("harness: what was encoded decodes");
                 self.input(
                     node,
                     Event::Message {

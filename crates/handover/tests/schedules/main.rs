@@ -228,7 +228,7 @@ fn a_report_answers_reads() {
 }
 
 #[test]
-fn an_answer_meets_the_end_of_patience() {
+fn an_answer_meets_the_end_of_timeout() {
     static ANSWERED: AtomicUsize = AtomicUsize::new(0);
     static GIVEN_UP: AtomicUsize = AtomicUsize::new(0);
     check(|node| {

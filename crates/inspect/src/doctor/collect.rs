@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::survey::Survey;
 
 /// The time limit for each step of an answer. Queries about many tables take some time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most rows of one answer.
 const MAX_ROWS: usize = 500;
 
@@ -69,7 +69,7 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
 
 /// Asks one node. A node without a majority answers none of the queries: it refuses SELECT.
 fn examine(login: Login, node: Node) -> Seen {
-    let mut database = Database::new(login, PATIENCE);
+    let mut database = Database::new(login, TIMEOUT);
     Seen {
         clock_ms: clock(&mut database),
         processes: processes(&mut database),
@@ -119,7 +119,7 @@ fn process(row: Vec<String>) -> Option<Process> {
 }
 
 fn tables(login: &Login) -> Tables {
-    let mut database = Database::new(login.clone(), PATIENCE);
+    let mut database = Database::new(login.clone(), TIMEOUT);
     let mut names = |query: &str| {
         let rows = database.rows(query, MAX_ROWS).ok()?;
         Some(

@@ -36,7 +36,7 @@ const ROW_BYTES: usize = 8 << 10;
 const FRAGMENT_BYTES: usize = 1 << 20;
 
 /// The time limit for the large transaction, and for each node that applies it.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The interval between two looks at the position of a node.
 const LOOK: Duration = Duration::from_millis(10);
@@ -70,7 +70,7 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
         Victim::Sequencer => 0,
         Victim::Other => 1,
     };
-    let mut client = Sql::connect_socket(&site.cluster.node(origin).socket(), PATIENCE)?;
+    let mut client = Sql::connect_socket(&site.cluster.node(origin).socket(), TIMEOUT)?;
     client.exec("CREATE TABLE sbtest.large (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")?;
     let load = Load::start(&site.cluster, &[0, 1, 2], 1, Some(RATE));
     interrupt::sleep(SETTLING)?;
@@ -190,7 +190,7 @@ impl Progress {
         let stop = Arc::new(AtomicBool::new(false));
         let (notes, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
         let thread = thread::spawn(move || {
-            let mut sql = Sql::connect_socket(&socket, PATIENCE)?;
+            let mut sql = Sql::connect_socket(&socket, TIMEOUT)?;
             while !stopped.load(Ordering::Relaxed) {
                 let asked = Instant::now();
                 let seqno = number(&mut sql, "wsrep_last_committed")?;
@@ -214,7 +214,7 @@ impl Progress {
     /// Waits until the node has applied `seqno`. Returns the longest time after `from` in which the node applied
     /// nothing.
     fn until(self, seqno: i64, from: Instant) -> Result<Window, LatencyError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let is_there = || {
             let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
             seen.last().is_some_and(|last| last.seqno >= seqno)

@@ -11,7 +11,7 @@ use trireme_testbed::cluster::Cluster;
 use trireme_testbed::sql::{Sql, SqlError};
 
 /// The time limit of a statement. It is longer than any stall, so that a client waits for its commit.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The pause between attempts on a node that refuses or does not answer.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -166,7 +166,7 @@ impl Client {
 fn attempt(sql: &mut Option<Sql>, socket: &Path, statement: &str) -> Result<(), SqlError> {
     let connection = match sql {
         Some(connection) => connection,
-        None => sql.insert(Sql::connect_socket(socket, PATIENCE)?),
+        None => sql.insert(Sql::connect_socket(socket, TIMEOUT)?),
     };
     connection.exec(statement).map(drop)
 }

@@ -18,7 +18,7 @@ use crate::frame::LabError;
 pub const TABLE: &str = "sbtest.restarted";
 
 /// The time limit of a statement. Only a hanging server needs longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -166,7 +166,7 @@ impl Client {
             Some(sql) => sql,
             None => {
                 let socket = &self.shared.sockets[self.at];
-                let connected = Sql::connect_socket(socket, PATIENCE);
+                let connected = Sql::connect_socket(socket, TIMEOUT);
                 self.sql
                     .insert(connected.map_err(|error| ("connect_refused", error))?)
             }

@@ -14,7 +14,7 @@ use tun_rs::SyncDevice;
 use super::network::node_at;
 
 /// The longest time until the router notices that it should end.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The most packets taken from a device at a time, so that other devices do not wait long.
 const BATCH: usize = 64;
@@ -154,12 +154,12 @@ impl Router {
     /// Waits until a packet comes or is due. Returns the devices with packets.
     fn wait(&self) -> Vec<usize> {
         let due = self.under_way.peek().map(|Reverse(next)| next.due);
-        let patience = due.map_or(PATIENCE, |due| {
-            due.saturating_duration_since(Instant::now()).min(PATIENCE)
+        let timeout = due.map_or(TIMEOUT, |due| {
+            due.saturating_duration_since(Instant::now()).min(TIMEOUT)
         });
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: patience.subsec_nanos().into(),
+            tv_nsec: timeout.subsec_nanos().into(),
         };
         let mut fds: Vec<PollFd<'_>> = self
             .devices

@@ -15,7 +15,7 @@ use trireme_testbed::process;
 use super::error::LatencyError;
 
 /// The time limit for strace to attach to all threads of a server, and to detach.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most bytes that strace shows of a write; longer than any write of interest.
 const WRITE_BYTES: usize = 8 << 20;
@@ -61,7 +61,7 @@ impl Strace {
             if said.contains(" attached") {
                 return Ok(strace);
             }
-            if strace.child.try_wait().map_err(io_error)?.is_some() || began.elapsed() > PATIENCE {
+            if strace.child.try_wait().map_err(io_error)?.is_some() || began.elapsed() > TIMEOUT {
                 let first = said.lines().next().unwrap_or("no word").to_string();
                 return Err(LatencyError::Strace(first));
             }
@@ -92,7 +92,7 @@ impl Strace {
         // strace then detaches from the server and writes its buffered output.
         let _ = process::signal(self.child.id(), Signal::TERM);
         while matches!(self.child.try_wait(), Ok(None)) {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > TIMEOUT {
                 let _ = self.child.kill();
             }
             std::thread::sleep(Duration::from_millis(10));

@@ -23,7 +23,7 @@ use crate::frame::Measured;
 const CLIENTS: usize = 2;
 
 /// The time limit for a commit.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The beginning of every mark; no other text that servers write begins so.
 const PREFIX: &str = "mark-of-a-commit-";
@@ -133,7 +133,7 @@ fn commit_marks(
     socket: &Path,
     stop: &AtomicBool,
 ) -> Result<Vec<Acknowledged>, LatencyError> {
-    let mut sql = Sql::connect_socket(socket, PATIENCE)?;
+    let mut sql = Sql::connect_socket(socket, TIMEOUT)?;
     let mut all = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let mark = format!("{PREFIX}{client:02}-{:06}", all.len());

@@ -16,7 +16,7 @@ use super::host::{Host, ask};
 use crate::frame::LabError;
 
 /// The time limit for a host to join, settle or leave, unless it reports an error itself.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The time limit for a host's answer after the end of its load.
 const END_OF_LOAD: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ impl Group {
                 options: group.options[i].clone(),
                 appliers: setup.appliers,
             });
-            ask(slice::from_mut(&mut host), &[start], PATIENCE)?;
+            ask(slice::from_mut(&mut host), &[start], TIMEOUT)?;
             group.hosts.push(host);
         }
         Ok(group)
@@ -78,7 +78,7 @@ impl Group {
     /// Runs one load on each node, all at the same time, on a new sequence.
     pub fn load(&mut self, plans: &[LoadPlan]) -> Result<Vec<LoadResult>, LabError> {
         let begin = vec![Command::Begin; self.hosts.len()];
-        ask(&mut self.hosts, &begin, PATIENCE)?;
+        ask(&mut self.hosts, &begin, TIMEOUT)?;
         let lasts = plans.iter().map(|plan| plan.warmup_ms + plan.measured_ms);
         let lasts = Duration::from_millis(lasts.max().unwrap_or(0));
         let commands: Vec<Command> = plans.iter().cloned().map(Command::Load).collect();
@@ -94,7 +94,7 @@ impl Group {
     /// Waits until all nodes have committed everything up to `seqno`. Fails unless all have committed the same.
     pub fn compare(&mut self, seqno: i64) -> Result<(), LabError> {
         let settle = vec![Command::Settle(seqno); self.hosts.len()];
-        let replies = ask(&mut self.hosts, &settle, PATIENCE)?;
+        let replies = ask(&mut self.hosts, &settle, TIMEOUT)?;
         let each = self.hosts.iter().zip(replies);
         let digests = each.map(|(host, reply)| match reply {
             Reply::Settled(digest) => Ok((host.node(), digest)),
@@ -107,7 +107,7 @@ impl Group {
     /// Lets the nodes leave, one after the other.
     pub fn end(mut self) -> Result<(), LabError> {
         while let Some(mut host) = self.hosts.pop() {
-            ask(slice::from_mut(&mut host), &[Command::Leave], PATIENCE)?;
+            ask(slice::from_mut(&mut host), &[Command::Leave], TIMEOUT)?;
         }
         Ok(())
     }

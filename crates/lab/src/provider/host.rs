@@ -148,7 +148,7 @@ impl Drop for Host {
 pub fn ask(
     hosts: &mut [Host],
     commands: &[Command],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Vec<Reply>, LabError> {
     for (host, command) in hosts.iter_mut().zip(commands) {
         host.tell(command);
@@ -166,12 +166,12 @@ pub fn ask(
         let Some(missing) = missing else {
             return Ok(answers.into_iter().flatten().collect());
         };
-        if began.elapsed() > patience {
+        if began.elapsed() > timeout {
             let host = &hosts[missing];
             return Err(HostsError::Silent {
                 system: host.system.clone(),
                 node: host.node.clone(),
-                seconds: patience.as_secs(),
+                seconds: timeout.as_secs(),
                 log: host.log.clone(),
             }
             .into());

@@ -5,4 +5,4 @@
 //! through an entry of the leader's own term.
 
 pub(crate) const MISTAKE: &str =
-    "entries of an older ballot commit by count, without one of the leader's own (rule 1)";
+    "entries of an older term commit by count, without one of the leader's own (rule 1)";

@@ -3,4 +3,4 @@
 //! The caller believes that a completed action was not done.
 
 pub(crate) const MISTAKE: &str =
-    "an answer that comes at the end of the patience is dropped";
+    "an answer that comes at the end of the timeout is dropped";

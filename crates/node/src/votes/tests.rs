@@ -16,7 +16,7 @@ fn record() -> Record {
             seed: [7; 32],
             made_ms: 1_800_000_000_000,
         },
-        promised: Ballot {
+        promised: Term {
             number: 17,
             replica: ReplicaId("11111111-2222-4333-8444-555555555555".parse().unwrap()),
         },
@@ -24,8 +24,8 @@ fn record() -> Record {
     }
 }
 
-fn ballot(number: u64, replica: u8) -> Ballot {
-    Ballot {
+fn term(number: u64, replica: u8) -> Term {
+    Term {
         number,
         replica: ReplicaId(Uuid([replica; 16])),
     }
@@ -66,9 +66,9 @@ fn a_data_directory_from_before_keys_keeps_its_id_and_its_promises() {
     assert_eq!((votes.replica(), votes.promised()), (id, record().promised));
     assert_eq!(votes.place(), id.0[..8], "its place among the members");
     let key = *votes.key().unwrap().public();
-    votes.promise(ballot(18, 1)).unwrap();
+    votes.promise(term(18, 1)).unwrap();
     let again = Votes::open(dir.path(), NOW).unwrap();
-    assert_eq!((again.replica(), again.promised()), (id, ballot(18, 1)));
+    assert_eq!((again.replica(), again.promised()), (id, term(18, 1)));
     assert_eq!(*again.key().unwrap().public(), key, "made once");
     for file in [file, dir.path().join("trireme.gvwstate.dat.tmp")] {
         let mode = fs::metadata(&file).unwrap().permissions().mode();
@@ -105,15 +105,12 @@ fn the_log_is_named_once_there_is_one() {
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
     assert_eq!(votes.log(), Uuid::NIL);
     votes.set_log(Uuid([8; 16])).unwrap();
-    votes.promise(ballot(3, 1)).unwrap();
+    votes.promise(term(3, 1)).unwrap();
     let text = fs::read_to_string(dir.path().join(FILE_NAME)).unwrap();
     let line = "\nlog: 08080808-0808-0808-0808-080808080808\ncrc32c: ";
     assert!(text.contains(line), "{text}");
     let votes = Votes::open(dir.path(), NOW).unwrap();
-    assert_eq!(
-        (votes.log(), votes.promised()),
-        (Uuid([8; 16]), ballot(3, 1))
-    );
+    assert_eq!((votes.log(), votes.promised()), (Uuid([8; 16]), term(3, 1)));
     // A line that names none is damage, one that is missing is not.
     let named = Record {
         log: Uuid([8; 16]),
@@ -134,16 +131,16 @@ fn votes_are_remembered_beside_galeras_file() {
     fs::write(dir.path().join("gvwstate.dat"), "my_uuid: x\n").unwrap();
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
     let fresh = votes.replica();
-    assert_eq!(votes.promised(), Ballot::default());
-    votes.promise(ballot(18, 1)).unwrap();
+    assert_eq!(votes.promised(), Term::default());
+    votes.promise(term(18, 1)).unwrap();
 
     // The next start has the same id.
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
-    assert_eq!((votes.replica(), votes.promised()), (fresh, ballot(18, 1)));
-    votes.promise(ballot(17, 9)).unwrap();
+    assert_eq!((votes.replica(), votes.promised()), (fresh, term(18, 1)));
+    votes.promise(term(17, 9)).unwrap();
     assert_eq!(
         votes.promised(),
-        ballot(18, 1),
+        term(18, 1),
         "promises are never taken back"
     );
     assert_eq!(
@@ -181,7 +178,7 @@ fn both_files_are_their_owners_alone_and_no_link_is_followed() {
     fs::remove_file(&paths[1]).unwrap();
     symlink(&victim, &paths[1]).unwrap();
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
-    votes.promise(ballot(1, 1)).unwrap();
+    votes.promise(term(1, 1)).unwrap();
     assert_private("of an earlier version");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
@@ -201,9 +198,9 @@ fn a_spare_file_that_was_removed_or_replaced_is_made_anew() {
             }
             _ => {}
         }
-        votes.promise(ballot(number, 1)).unwrap();
+        votes.promise(term(number, 1)).unwrap();
         let read = Votes::open(dir.path(), NOW).unwrap();
-        assert_eq!(read.promised(), ballot(number, 1));
+        assert_eq!(read.promised(), term(number, 1));
     }
 }
 
@@ -213,10 +210,10 @@ fn a_promise_that_cannot_be_stored_is_not_made() {
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
     fs::remove_dir_all(dir.path()).unwrap();
     assert!(matches!(
-        votes.promise(ballot(1, 1)),
+        votes.promise(term(1, 1)),
         Err(VotesError::Io { .. })
     ));
-    assert_eq!(votes.promised(), Ballot::default());
+    assert_eq!(votes.promised(), Term::default());
 }
 
 #[test]
@@ -266,12 +263,8 @@ fn damage_and_later_versions_are_told_apart() {
 }
 
 #[test]
-fn ballots_are_ordered() {
-    assert!(
-        ballot(1, 9) < ballot(2, 0)
-            && ballot(2, 0) < ballot(2, 1)
-            && Ballot::default() < ballot(1, 0)
-    );
+fn terms_are_ordered() {
+    assert!(term(1, 9) < term(2, 0) && term(2, 0) < term(2, 1) && Term::default() < term(1, 0));
 }
 
 proptest! {
@@ -300,7 +293,7 @@ proptest! {
         let log = Uuid(log);
         let key = IdentityKey::from_seed(&seed).unwrap();
         let replica = Uuid(replica_of(key.public()));
-        let promised = Ballot { number, replica: ReplicaId(replica) };
+        let promised = Term { number, replica: ReplicaId(replica) };
         let record = Record { birth: Birth { replica, seed, made_ms }, promised, log };
         prop_assert_eq!(parse(&record.format(), PathBuf::new()).unwrap(), record);
     }

@@ -12,7 +12,7 @@ use trireme_wsrep_abi::{Gtid, LogLevel, Seqno, Uuid, ViewStatus, WsHandle, Wsrep
 use crate::call;
 
 /// Whatever a test waits for takes less, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What every instance has logged: the callback has no context.
 pub static LOG: Mutex<Vec<(LogLevel, String)>> = Mutex::new(Vec::new());
@@ -109,7 +109,7 @@ impl App {
         let state = self.state();
         let (_state, timeout) = self
             .changed
-            .wait_timeout_while(state, PATIENCE, |state| !fulfilled(state))
+            .wait_timeout_while(state, TIMEOUT, |state| !fulfilled(state))
             .unwrap_or_else(PoisonError::into_inner);
         assert!(!timeout.timed_out(), "{} waits for {what}", self.name);
     }
@@ -151,7 +151,7 @@ impl App {
 
     /// The joiner's script: waits for the snapshot, takes it, tells the provider.
     pub fn receive(&self, request: &[u8]) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let snapshot = loop {
             let mut snapshots = SNAPSHOTS.lock().unwrap();
             if let Some(snapshot) = snapshots.as_mut().and_then(|all| all.remove(request)) {

@@ -34,7 +34,7 @@ const OTHER_DESCRIPTORS: usize = 1_000;
 const RECONNECT: Duration = Duration::from_secs(2);
 /// Pause of a client between two commits.
 const PACE: Duration = Duration::from_millis(2);
-/// How long a member is cut off: less than the group's patience.
+/// How long a member is cut off: less than the group's timeout.
 const CUT: Duration = Duration::from_millis(300);
 
 /// A node's log has five lines on a peer's connections in ten seconds, and no more.

@@ -9,7 +9,7 @@ use trireme_wsrep_abi::WsrepStatus;
 use crate::server::Server;
 use crate::transaction::Transaction;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const DONOR: i64 = 2;
 const SYNCED: i64 = 4;
@@ -18,8 +18,8 @@ fn await_left_out(server: &Server, count: i64) {
     let begun = Instant::now();
     while server.status("trireme_left_out_count") != count {
         assert!(
-            begun.elapsed() < PATIENCE,
-            "not {count} nodes are left out after {PATIENCE:?}"
+            begun.elapsed() < TIMEOUT,
+            "not {count} nodes are left out after {TIMEOUT:?}"
         );
         thread::sleep(Duration::from_millis(5));
     }

@@ -103,8 +103,8 @@ fn a_node_with_another_secret_stays_outside() {
     });
     let a = Server::start("inside", &ours).expect("init");
     a.connect("gcomm://");
-    let patience = ";pc.wait_prim_timeout=PT1S";
-    let b = Server::start("outside", &(theirs + patience)).expect("init");
+    let timeout = ";pc.wait_prim_timeout=PT1S";
+    let b = Server::start("outside", &(theirs + timeout)).expect("init");
     assert_ne!(b.try_connect(&a.url()), WsrepStatus::OK);
     let says = |text: &str| logged(text).iter().any(|(_, line)| line.contains("TLS"));
     assert!(says("does not have the secret"), "the one that was called");

@@ -8,7 +8,7 @@ use crate::direct::SnapshotChunk;
 /// Above the size of any control state.
 const MAX_BYTES: u64 = 1 << 32;
 /// Time after which a member that does not answer is given up.
-const PATIENCE_MS: u64 = 1000;
+const TIMEOUT_MS: u64 = 1000;
 /// Time after which a member that refused may be asked again.
 const RETRY_MS: u64 = 50;
 
@@ -46,7 +46,7 @@ impl ControlPull {
         if now_ms < self.deadline_ms {
             return None;
         }
-        let deadline_ms = now_ms + PATIENCE_MS;
+        let deadline_ms = now_ms + TIMEOUT_MS;
         if peers.is_empty() {
             self.deadline_ms = deadline_ms;
             return None;
@@ -86,7 +86,7 @@ impl ControlPull {
             return None;
         }
         self.bytes.extend_from_slice(&chunk.part);
-        self.deadline_ms = now_ms + PATIENCE_MS;
+        self.deadline_ms = now_ms + TIMEOUT_MS;
         let is_whole = self.bytes.len() as u64 >= chunk.total;
         is_whole.then(|| Bytes::from(std::mem::take(&mut self.bytes)))
     }

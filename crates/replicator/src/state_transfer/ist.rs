@@ -13,7 +13,7 @@ use crate::direct::Direct;
 use crate::history::{Recorded, RecordedPart};
 
 /// Time after which a member that does not answer a pull is given up for now.
-const PATIENCE_MS: u64 = 1000;
+const TIMEOUT_MS: u64 = 1000;
 /// Minimum time between two reports of the progress.
 const REPORT_MS: u64 = 10_000;
 /// Maximum of unanswered pulls in a row, per member; then the attempt ends.
@@ -230,7 +230,7 @@ impl Ist {
     pub(crate) fn pull(&mut self, now_ms: u64) -> Option<(Incarnation, Direct)> {
         let source = self.sources.front().copied()?;
         let from = self.wanted();
-        (self.asked, self.deadline_ms) = (true, now_ms + PATIENCE_MS);
+        (self.asked, self.deadline_ms) = (true, now_ms + TIMEOUT_MS);
         let pull = match self.received() {
             0 => Direct::IstPull { from },
             offset => Direct::IstPullPart { from, offset },
@@ -356,17 +356,17 @@ mod tests {
         let mut ist = ist(true);
         assert_eq!(ist.next(0), Next::Entry(5));
         assert_eq!(ist.pull(0), Some((member(1), pulls(5))));
-        assert_eq!(ist.next(PATIENCE_MS - 1), Next::Waits);
-        assert_eq!(ist.next(PATIENCE_MS), Next::Entry(5));
-        assert_eq!(ist.pull(PATIENCE_MS), Some((member(2), pulls(5))));
+        assert_eq!(ist.next(TIMEOUT_MS - 1), Next::Waits);
+        assert_eq!(ist.next(TIMEOUT_MS), Next::Entry(5));
+        assert_eq!(ist.pull(TIMEOUT_MS), Some((member(2), pulls(5))));
         assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::Unasked);
         assert_eq!(ist.answered(member(2), 5, Some(5)), Answered::Take);
         assert_eq!(ist.took_next(), 5);
-        let mut now_ms = PATIENCE_MS;
+        let mut now_ms = TIMEOUT_MS;
         while ist.pull(now_ms).is_some() {
-            now_ms += PATIENCE_MS;
+            now_ms += TIMEOUT_MS;
             assert_eq!(ist.next(now_ms), Next::Entry(6));
-            assert!(now_ms < 100 * PATIENCE_MS, "asks for ever");
+            assert!(now_ms < 100 * TIMEOUT_MS, "asks for ever");
         }
         assert_eq!(ist.dead_end(), DeadEnd::Begun);
     }

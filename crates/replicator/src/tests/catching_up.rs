@@ -189,8 +189,8 @@ fn who_has_begun_to_give_entries_gives_the_rest() {
     cluster.settle();
     cluster.pass(5_000);
     cluster.settle(); // all cuts are reported
-    let seat = super::driver::member(joiner);
-    cluster.reconfigure(|configuration| configuration.members.push(seat));
+    let member_state = super::driver::member(joiner);
+    cluster.reconfigure(|configuration| configuration.members.push(member_state));
     cluster.settle();
     let given = |cluster: &mut Cluster, from: Seqno| {
         let bytes = Direct::IstPull { from }.encode();

@@ -201,13 +201,13 @@ fn views_of_before_a_process_started_are_not_its_own() {
     let local = cluster.nodes[0].replicator.last_committed();
     // It is killed, and starts again with its log and its database.
     let me = incarnation(10);
-    let seat = trireme_group::Member {
+    let member_state = trireme_group::Member {
         incarnation: me,
         ..member(0)
     };
     let connect = crate::Connect {
         incarnation: me,
-        me: seat.clone(),
+        me: member_state.clone(),
         local,
         bootstrap: None,
         server_running: false,
@@ -226,7 +226,7 @@ fn views_of_before_a_process_started_are_not_its_own() {
             .actions
             .ends_with(&[Action::Host(HostAction::Admitted)])
     );
-    cluster.reconfigure(|c| c.members = vec![seat]);
+    cluster.reconfigure(|c| c.members = vec![member_state]);
     cluster.settle();
     let numbers = cluster.nodes[0].server.happened.iter();
     let numbers = numbers.filter_map(|happened| match happened {

@@ -68,7 +68,7 @@ impl Story {
 
     /// These start again, each with its log, and form a view.
     fn restart(&mut self, killed: &[Killed]) {
-        let seats: Vec<Member> = (0..killed.len())
+        let member_states: Vec<Member> = (0..killed.len())
             .map(|node| Member {
                 incarnation: incarnation(10 + node),
                 ..member(node)
@@ -77,7 +77,7 @@ impl Story {
         for (node, killed) in killed.iter().enumerate() {
             let at = &mut self.cluster.nodes[node];
             at.replicator = Replicator::new(Default::default());
-            (at.incarnation, at.next, at.threads) = (seats[node].incarnation, self.next, 4);
+            (at.incarnation, at.next, at.threads) = (member_states[node].incarnation, self.next, 4);
             at.actions.clear();
             at.server.happened.clear();
             at.server.tois.clear();
@@ -93,8 +93,8 @@ impl Story {
                 ..self.action
             };
             let connect = Connect {
-                incarnation: seats[node].incarnation,
-                me: seats[node].clone(),
+                incarnation: member_states[node].incarnation,
+                me: member_states[node].clone(),
                 local,
                 bootstrap: None,
                 server_running: false,
@@ -107,7 +107,7 @@ impl Story {
         for node in 0..killed.len() {
             while self.cluster.deliver(node) {}
         }
-        self.cluster.reconfigure(|c| c.members = seats);
+        self.cluster.reconfigure(|c| c.members = member_states);
         self.cluster.settle();
     }
 

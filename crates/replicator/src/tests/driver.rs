@@ -38,7 +38,7 @@ pub struct Node {
     pub base: Position,
     pub inbox: VecDeque<(Incarnation, Bytes)>,
     /// What the others are to hold before it is submitted.
-    pub parcels: BTreeMap<u64, Bytes>,
+    pub bulk_payloads: BTreeMap<u64, Bytes>,
     /// Fails what it submits, when it has no majority.
     pub primary: bool,
     pub logs: Vec<String>,
@@ -150,7 +150,7 @@ impl Cluster {
             next: 0,
             base: 0,
             inbox: VecDeque::new(),
-            parcels: BTreeMap::new(),
+            bulk_payloads: BTreeMap::new(),
             primary: true,
             logs: Vec::new(),
             fatal: None,
@@ -173,7 +173,7 @@ impl Cluster {
         self.nodes[node].left = false;
         let connect = Connect {
             incarnation: self.nodes[node].incarnation,
-            me: self.seat(node),
+            me: self.member_state(node),
             local,
             last_action: self.nodes[node].last_action,
             bootstrap,
@@ -212,7 +212,7 @@ impl Cluster {
     }
 
     /// A node as the others see it.
-    fn seat(&self, node: usize) -> Member {
+    fn member_state(&self, node: usize) -> Member {
         Member {
             incarnation: self.nodes[node].incarnation,
             arbitrator: self.nodes[node].arbitrator,
@@ -223,9 +223,9 @@ impl Cluster {
     pub fn join(&mut self, node: usize, local: Gtid, server_running: bool) {
         self.connect(node, local, None, server_running);
         self.reset(node);
-        let mut seat = self.seat(node);
-        (seat.weight, seat.voter) = (0, false);
-        self.reconfigure(|c| c.members.push(seat));
+        let mut member_state = self.member_state(node);
+        (member_state.weight, member_state.voter) = (0, false);
+        self.reconfigure(|c| c.members.push(member_state));
     }
 
     /// The group's log begins anew at this node.
@@ -309,20 +309,19 @@ impl Cluster {
                     });
                 }
             }
-            Action::Group(GroupAction::Spread {
-                parcel, payload, ..
-            }) => {
-                self.nodes[node].parcels.insert(*parcel, payload.clone());
+            Action::Group(GroupAction::Spread { bulk, payload, .. }) => {
+                self.nodes[node]
+                    .bulk_payloads
+                    .insert(*bulk, payload.clone());
             }
-            Action::Group(GroupAction::Recall { parcel }) => {
-                self.nodes[node].parcels.remove(parcel);
+            Action::Group(GroupAction::Recall { bulk }) => {
+                self.nodes[node].bulk_payloads.remove(bulk);
             }
-            Action::Group(GroupAction::SubmitParcel {
-                number,
-                parcel,
-                head,
-            }) => {
-                let rest = self.nodes[node].parcels.remove(parcel).expect("handed in");
+            Action::Group(GroupAction::SubmitBulk { number, bulk, head }) => {
+                let rest = self.nodes[node]
+                    .bulk_payloads
+                    .remove(bulk)
+                    .expect("handed in");
                 let payload = [head, &rest[head.len()..]].concat().into();
                 let number = *number;
                 self.carry_out(node, Action::Group(GroupAction::Submit { number, payload }));

@@ -348,7 +348,7 @@ fn nobody_is_left_out_if_another_holds_up_the_writers_as_well() {
 }
 
 #[test]
-fn with_no_limit_of_patience_nobody_is_left_out() {
+fn with_no_limit_of_timeout_nobody_is_left_out() {
     let (mut cluster, _) = held_up_by_one(3);
     let options = Options {
         fc_desync_after_ms: 0,

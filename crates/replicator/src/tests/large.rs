@@ -21,8 +21,8 @@ fn set_large(cluster: &mut Cluster, large_bytes: usize) {
     cluster.event(1, Event::SetOptions(options));
 }
 
-fn spread(cluster: &mut Cluster, parcel: u64) {
-    cluster.event(1, Event::Spread { parcel });
+fn spread(cluster: &mut Cluster, bulk: u64) {
+    cluster.event(1, Event::Spread { bulk });
     cluster.settle();
 }
 
@@ -34,7 +34,7 @@ fn small_ones_of_the_same_node_go_first() {
     let small = cluster.certify(1, "b", KeyType::Exclusive);
     cluster.settle();
     assert_eq!(cluster.outcome(1, small), Code::Ok);
-    assert!(cluster.nodes[1].parcels.contains_key(&1));
+    assert!(cluster.nodes[1].bulk_payloads.contains_key(&1));
     spread(&mut cluster, 1);
     assert_eq!(cluster.outcome(1, large), Code::Ok);
     cluster.assert_settled();
@@ -89,7 +89,7 @@ fn a_victim_that_travels_is_aborted_at_once() {
     let mut cluster = cluster();
     let victim = cluster.certify(1, "a", KeyType::Exclusive);
     assert_eq!(cluster.abort(1, victim, 99), Code::Ok);
-    assert!(cluster.nodes[1].parcels.is_empty(), "it is recalled");
+    assert!(cluster.nodes[1].bulk_payloads.is_empty(), "it is recalled");
     cluster.settle();
     assert_eq!(cluster.outcome(1, victim), Code::ConnFail);
     spread(&mut cluster, 1); // too late
@@ -111,7 +111,7 @@ fn what_travels_fails_for_good_when_the_majority_is_lost() {
         cluster.nodes[1].server.tois[&5].0,
         Toi::Done(Code::ConnFail)
     );
-    assert!(cluster.nodes[1].parcels.is_empty());
+    assert!(cluster.nodes[1].bulk_payloads.is_empty());
 }
 
 #[test]
@@ -136,13 +136,16 @@ fn flow_control_holds_what_has_travelled() {
     cluster.certify(1, "b", KeyType::Exclusive);
     cluster.outlast_a_stumble();
     assert!(cluster.status(1).flow_control_active);
-    cluster.event(1, Event::Spread { parcel: 1 });
-    assert!(cluster.nodes[1].parcels.contains_key(&1), "it is held");
+    cluster.event(1, Event::Spread { bulk: 1 });
+    assert!(
+        cluster.nodes[1].bulk_payloads.contains_key(&1),
+        "it is held"
+    );
     let victim = large;
     cluster.nodes[1].primary = false;
     let component = vec![member(1)];
     cluster.event(1, Event::NonPrimary { component });
     cluster.step_session(1, victim);
     assert_eq!(cluster.outcome(1, victim), Code::ConnFail);
-    assert!(cluster.nodes[1].parcels.is_empty(), "and recalled");
+    assert!(cluster.nodes[1].bulk_payloads.is_empty(), "and recalled");
 }

@@ -13,11 +13,11 @@ use crate::{Code, Event, Gtid, flags};
 fn a_view_with_the_same_members_closes_what_is_under_way() {
     for same in [true, false] {
         let mut cluster = cluster_of(2);
-        let seat = member(9);
+        let member_state = member(9);
         fragment(&mut cluster, 0, FIRST, "a");
         cluster.reconfigure(|c| {
             if !same {
-                c.members.push(seat);
+                c.members.push(member_state);
             }
         });
         let ticket = send(&mut cluster, 0, TRX, LAST, "b");

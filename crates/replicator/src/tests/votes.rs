@@ -257,7 +257,7 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
 }
 
 /// A member takes a snapshot from one that is ahead: the vote over an action that failed, and is within the
-/// snapshot, comes to it later (found by the simulator: seed 1246 of profile parcels).
+/// snapshot, comes to it later (found by the simulator: seed 1246 of profile bulk-payloads).
 #[test]
 fn who_got_a_failed_action_with_its_snapshot_stays() {
     let mut cluster = Cluster::of(2);

@@ -269,11 +269,11 @@ fn full_control() -> Control {
 
 /// The same, with what its seats do not say.
 fn with_every_choice(mut control: Control) -> Control {
-    for (seat, doubt) in control.members.values_mut().zip([-1, 78]) {
-        seat.doubt = Some(doubt);
-        seat.trusted = doubt == 78;
-        seat.left_out = !seat.trusted;
-        seat.desyncs = 2;
+    for (member_state, doubt) in control.members.values_mut().zip([-1, 78]) {
+        member_state.doubt = Some(doubt);
+        member_state.trusted = doubt == 78;
+        member_state.left_out = !member_state.trusted;
+        member_state.desyncs = 2;
     }
     control
 }

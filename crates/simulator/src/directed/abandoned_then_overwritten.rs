@@ -6,7 +6,7 @@
 //! the old version. n3 comes back and commits that write while its appliers are still busy with earlier entries.
 //! Write-sets of one origin do not conflict, because row locks order them; no row lock has ordered these two.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
@@ -48,7 +48,7 @@ fn play(stage: &mut Stage) -> Play {
     );
     stage.until("n3 gives up", |s| s.told(first).is_some())?;
     stage.heal(&[N1, N2], &[N3]);
-    let back = |s: &Stage| s.standing(N3) == Standing::Primary;
+    let back = |s: &Stage| s.component_state(N3) == ComponentState::Primary;
     stage.until("n3 is back", back)?;
     stage.until("the second is ordered", |s| s.holds(N1, second).is_some())?;
     let early = !stage.has_applied(N3, first);

@@ -4,7 +4,7 @@
 //! power. They lose X and all evidence that n4's vote was committed. The vote itself is in their logs, flushed, as
 //! every configuration is. Before it, they were all voters. They must wait for n4, which has X.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
@@ -51,7 +51,7 @@ pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> P
     }
     stage.pass_ms(15_000);
     // A node whose log is damaged in its first half is in no view at all.
-    let waits = others.iter().all(|n| stage.standing(*n) != Standing::Primary);
+    let waits = others.iter().all(|n| stage.component_state(*n) != ComponentState::Primary);
     stage.must("they wait for n4", waits);
     Ok(())
 }

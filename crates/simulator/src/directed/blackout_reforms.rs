@@ -4,7 +4,7 @@
 //! While one of the three is missing, the others wait. When all are there they go on, with the best log or, if no log
 //! is known to reach n1's database, with that database: X is kept.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
@@ -35,7 +35,7 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.pass_ms(10_000);
     for node in early {
-        let waits = stage.standing(node) == Standing::NonPrimary;
+        let waits = stage.component_state(node) == ComponentState::NonPrimary;
         stage.must("two of them wait for the third", waits);
     }
     stage.start(late);

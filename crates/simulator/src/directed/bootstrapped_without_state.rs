@@ -6,7 +6,7 @@
 //! everything that n1 has. 2: n2 and n3 have gone on without n1 and were killed, too, as in galera.MDEV-29142. They
 //! follow n1: the operator has ordered it, and they serve no clients.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
@@ -53,7 +53,7 @@ fn beside_majority(stage: &mut Stage) -> Play {
     stage.bootstrap_without_state(N1);
     for _ in 0..100 {
         stage.pass_ms(100);
-        let goes_on = |node| stage.standing(node) == Standing::Primary && stage.holds(node, y).is_some();
+        let goes_on = |node| stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some();
         let both = goes_on(N2) && goes_on(N3);
         stage.must("the majority is primary all the time, and keeps Y", both);
     }
@@ -67,7 +67,7 @@ fn after_blackout(stage: &mut Stage) -> Play {
     stage.crash(N2, false);
     stage.crash(N3, false);
     stage.bootstrap_without_state(N1);
-    stage.until("n1 is primary", |s| s.standing(N1) == Standing::Primary)?;
+    stage.until("n1 is primary", |s| s.component_state(N1) == ComponentState::Primary)?;
     let y = stage.write(N1, &[row(1)]);
     stage.until("n1 writes Y", |s| s.acknowledged(y))?;
     let snapshots = stage.world.coverage.transfers;

@@ -1,6 +1,6 @@
 //! The cluster of a directed schedule: nodes like each other on a quiet network, without a load of its own.
 
-use trireme_group::Wish;
+use trireme_group::Preference;
 use trireme_log::Durability;
 
 use super::Stage;
@@ -33,7 +33,7 @@ pub fn cluster(size: usize, seed: u64) -> Plan {
             },
             ..ServerPlan::default()
         },
-        wish: Wish::Auto,
+        preference: Preference::Auto,
     };
     let mut plan = Plan {
         profile: "directed",

@@ -4,13 +4,13 @@
 //! but n4 cannot reach it. n1 and n3 acknowledge X, n1 dies, and n3 is slow. n4 has n3's replica id and the entries
 //! that n3 held before X. n2 and n4 are no majority.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::TwinsVote],
+    mutants: &[Mutant::DuplicatesVote],
     plan: |seed| {
         let mut plan = recovering(4, seed);
         plan.suspect_timeout_ms = 10_000;
@@ -45,7 +45,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.resume(N3);
     stage.until("n2 has X", |s| s.has_applied(N2, x))?;
     stage.until("n2 and n3 go on", |s| {
-        [N2, N3].iter().all(|n| s.standing(*n) == Standing::Primary)
+        [N2, N3].iter().all(|n| s.component_state(*n) == ComponentState::Primary)
     })?;
     stage.world.start_empty(N4);
     Ok(())

@@ -5,7 +5,7 @@
 //! pause the node (as mariabackup does, at the end). The pause must be allowed before the server hears that, whatever
 //! has come since: only a donor's server ends such a pause.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
@@ -47,12 +47,12 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(others[0], &rows);
     stage.until("the donor has X", |s| s.has_committed(donor, x))?;
     stage.part(&[donor], &others);
-    stage.until("it is alone", |s| s.standing(donor) == Standing::NonPrimary)?;
+    stage.until("it is alone", |s| s.component_state(donor) == ComponentState::NonPrimary)?;
     let y = stage.write(others[0], &[row(9)]);
     stage.until("the others go on", |s| s.acknowledged(y))?;
     stage.join(&[donor], &others);
     stage.until("it is back, and has Y", |s| {
-        s.standing(donor) == Standing::Primary && s.has_committed(donor, y)
+        s.component_state(donor) == ComponentState::Primary && s.has_committed(donor, y)
     })?;
     stage.check("it is at X still", !stage.has_applied(donor, x))?;
     stage.until("it serves again", |s| s.serves(donor) && s.has_applied(donor, y))

@@ -7,7 +7,7 @@
 //! donor. n4 waits for n3's message that it is done, and writes the row that the others hold for n3's client: the
 //! rollback fragment must come before.
 
-use trireme_group::{Standing, Wish};
+use trireme_group::{ComponentState, Preference};
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
@@ -41,7 +41,7 @@ pub(super) fn plan(seed: u64) -> Plan {
         node.server.load.ddl_per_mille = 0;
     }
     for node in [N1, N3, N4, N5] {
-        plan.nodes[node].wish = Wish::Never;
+        plan.nodes[node].preference = Preference::Never;
     }
     plan
 }
@@ -75,7 +75,7 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
         others.iter().all(|node| s.has_committed(*node, streamed))
     })?;
     stage.part(&all, &all);
-    let is_primary = |s: &Stage, node| s.standing(node) == Standing::Primary;
+    let is_primary = |s: &Stage, node| s.component_state(node) == ComponentState::Primary;
     stage.until("nobody is primary", |s| {
         !all.iter().any(|node| is_primary(s, *node))
     })?;

@@ -5,7 +5,7 @@
 //! last view, have gone on with other write-sets at the same seqnos. If these seqnos counted as common to both, the
 //! three databases would seem good ones that only lag a little.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
@@ -37,7 +37,7 @@ fn play(stage: &mut Stage) -> Play {
     })?;
     stage.join(&[N3, N4, N5], &[N3, N4, N5]);
     let e = stage.takeover(&[N3, N4, N5])?;
-    let primary = |s: &Stage| [N3, N4, N5].iter().all(|n| s.standing(*n) == Standing::Primary);
+    let primary = |s: &Stage| [N3, N4, N5].iter().all(|n| s.component_state(*n) == ComponentState::Primary);
     stage.until("the rest is primary", primary)?;
     let other = stage.write(e, &[row(1)]);
     stage.until("the rest goes on", |s| {

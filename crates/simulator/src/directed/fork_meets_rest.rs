@@ -5,7 +5,7 @@
 //! nodes that do not know the forced view yield and get the other part's database.
 
 use trireme_mutants::Mutant;
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 
@@ -24,7 +24,7 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.force_apart(&all)?;
     let primary = |nodes: [usize; 2]| {
-        move |s: &Stage| nodes.iter().all(|n| s.standing(*n) == Standing::Primary)
+        move |s: &Stage| nodes.iter().all(|n| s.component_state(*n) == ComponentState::Primary)
     };
     stage.until("n1 and n2 are primary", primary([N1, N2]))?;
     let x = stage.write(N1, &[row(1)]);

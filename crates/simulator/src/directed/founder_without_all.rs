@@ -4,7 +4,7 @@
 //! replaces the founder by a fourth node. If the first one had founded with the support of two, the unaware node and
 //! the fourth would be two as well.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::cluster::{founding, replaces};
@@ -30,7 +30,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.reset(one, near);
     replaces(stage, one);
     stage.pass_ms(10_000);
-    let waits = |node| stage.standing(node) == Standing::Outside;
+    let waits = |node| stage.component_state(node) == ComponentState::Outside;
     let nobody = [one, far, near, N4].into_iter().all(waits);
     stage.check("nobody founds", nobody || stage.has_promised(far, one))
 }

@@ -4,7 +4,7 @@
 //! yields and takes an SST. With an even seed n3 is stopped before they meet, as in galera_3nodes.galera_allowlist,
 //! where the majority used to drop its acknowledged commits; with an odd one n3 is running.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
@@ -28,7 +28,7 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.part(&[N1, N2], &[N3]);
     let view = stage.view(N3);
-    let goes_on = |s: &Stage| s.standing(N3) == Standing::Primary && s.view(N3) > view;
+    let goes_on = |s: &Stage| s.component_state(N3) == ComponentState::Primary && s.view(N3) > view;
     stage.until("n3 goes on alone", goes_on)?;
     let x = stage.write(N3, &[row(1)]);
     stage.until("n3 writes X", |s| s.acknowledged(x))?;
@@ -45,7 +45,7 @@ fn play(stage: &mut Stage) -> Play {
     }
     for _ in 0..100 {
         stage.pass_ms(100);
-        let goes_on = |node| stage.standing(node) == Standing::Primary && stage.holds(node, y).is_some();
+        let goes_on = |node| stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some();
         let both = goes_on(N1) && goes_on(N2);
         stage.must("the majority is primary all the time, and keeps Y", both);
     }

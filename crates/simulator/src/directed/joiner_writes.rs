@@ -5,7 +5,7 @@
 //! pulls the entries that its database lacks, one by one. In the middle of that its client commits. The write-set has
 //! no place behind the missing entries: it is refused.
 
-use trireme_group::Wish;
+use trireme_group::Preference;
 use trireme_mutants::Mutant;
 use trireme_replicator::{Code, LocalState};
 
@@ -28,7 +28,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         // A statement takes half a second, and the transaction has ten seconds of idle time.
         plan.nodes[N3].server.speed.statement_us = Span(500_000, 100_000);
         for node in [N1, N3, N4] {
-            plan.nodes[node].wish = Wish::Never;
+            plan.nodes[node].preference = Preference::Never;
         }
         plan
     },

@@ -10,7 +10,7 @@ use trireme_mutants::Mutant;
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OldBallotAcksCount],
+    mutants: &[Mutant::OldTermAcksCount],
     plan: |seed| {
         let mut plan = cluster(5, seed);
         plan.suspect_timeout_ms = 60_000;
@@ -44,7 +44,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.crash(N3, true);
     stage.join(&[N1, N2, N4, N5], &[N1, N2, N4, N5]);
     stage.until_one("the others go on", &[N1, N2, N4, N5], |s, n| {
-        s.is_leading(n) && s.ballot(n) > 2
+        s.is_leading(n) && s.term(n) > 2
     })?;
     Ok(())
 }

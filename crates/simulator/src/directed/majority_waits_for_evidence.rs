@@ -5,7 +5,7 @@
 //! go on when the time has passed, and not before. n3 comes back: its database is beyond the fork point, and is
 //! replaced.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
@@ -41,11 +41,11 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.start(N2);
     stage.pass_ms(40_000);
-    let alone = stage.standing(N2) == Standing::NonPrimary;
+    let alone = stage.component_state(N2) == ComponentState::NonPrimary;
     stage.must("a minority never goes on", alone);
     stage.start(N1);
     stage.pass_ms(15_000);
-    let waits = [N1, N2].iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+    let waits = [N1, N2].iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
     stage.must("a majority waits for as long as it was told to", waits);
     stage.until("it goes on", |s| s.serves(N1) && s.serves(N2))?;
     let y = stage.write(N1, &[row(1)]);

@@ -4,7 +4,7 @@
 //! members have forgotten the view with n1's earlier incarnation. n3 has that view in its own log: its server must
 //! see that view before A's end is replayed.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::replayed_stream::{fragments, plan, position, stream};
@@ -36,7 +36,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.until("it has left", |s| s.process(node).is_none())?;
         stage.start(node);
         stage.until("it is back", |s| {
-            s.serves(node) && s.standing(N1) == Standing::Primary
+            s.serves(node) && s.component_state(N1) == ComponentState::Primary
         })?;
     }
     stage.check("the view is forgotten", stage.view(N1) > before + 64)?;

@@ -3,7 +3,7 @@
 //! n1 and n2 acknowledged X, which is in n1's database. No log has kept it. One node alone waits, and two wait; all
 //! three go on with n1's database.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
@@ -34,7 +34,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.start(node);
         here.push(node);
         stage.pass_ms(10_000);
-        let waits = here.iter().all(|n| stage.standing(*n) == Standing::NonPrimary);
+        let waits = here.iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
         stage.must("they wait for all", waits);
     }
     stage.start(N1);

@@ -98,7 +98,7 @@ schedules! {
     parts_lost,
     log_behind_database,
     blackout_reforms,
-    log_of_older_ballot,
+    log_of_older_term,
     two_lose_power,
     memory_reforms,
     lost_views,

@@ -9,7 +9,7 @@ use trireme_mutants::Mutant;
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::LowerBallotFollowed],
+    mutants: &[Mutant::LowerTermFollowed],
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.suspect_timeout_ms = 60_000;

@@ -37,5 +37,5 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 goes on alone", |s| s.acknowledged(y))?;
     stage.write(N2, &[row(2)]);
     stage.pass_ms(3_000);
-    stage.check("n2 has become leader", stage.ballot(N2) > stage.ballot(N1))
+    stage.check("n2 has become leader", stage.term(N2) > stage.term(N1))
 }

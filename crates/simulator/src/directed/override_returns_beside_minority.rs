@@ -5,7 +5,7 @@
 //! yield, and no node has gone on with theirs. n3 comes back, too. It is primary again with n2, and admits the
 //! others.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
@@ -25,13 +25,13 @@ const ALL: [usize; 4] = [N1, N2, N3, N4];
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    let stand = |standing: Standing, nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|node| s.standing(*node) == standing)
+    let stand = |component_state: ComponentState, nodes: &'static [usize]| {
+        move |s: &Stage| nodes.iter().all(|node| s.component_state(*node) == component_state)
     };
     stage.part(&[N1, N4], &[N2, N3]);
-    stage.until("nobody is primary", stand(Standing::NonPrimary, &ALL))?;
+    stage.until("nobody is primary", stand(ComponentState::NonPrimary, &ALL))?;
     stage.strike(Fault::Override { node: N2 });
-    stage.until("n2 and n3 are primary", stand(Standing::Primary, &[N2, N3]))?;
+    stage.until("n2 and n3 are primary", stand(ComponentState::Primary, &[N2, N3]))?;
     let x = stage.write(N2, &[row(1)]);
     stage.until("they go on", |s| s.acknowledged(x) && s.has_committed(N3, x))?;
     stage.crash(N2, false);
@@ -41,9 +41,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(5_000);
     stage.must("n2 has kept its log", stage.holds(N2, x).is_some());
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.check("it waits", stand(Standing::NonPrimary, &[N1, N2, N4])(stage))?;
+    stage.check("it waits", stand(ComponentState::NonPrimary, &[N1, N2, N4])(stage))?;
     stage.start(N3);
     stage.until("the others have joined n2", |s| {
-        stand(Standing::Primary, &ALL)(s) && ALL.iter().all(|node| s.view(*node) == s.view(N2))
+        stand(ComponentState::Primary, &ALL)(s) && ALL.iter().all(|node| s.view(*node) == s.view(N2))
     })
 }

@@ -5,7 +5,7 @@
 //! operator's options. n1 comes back before the operator acts. The primary component refuses n1, but n1 and n2 are a
 //! majority of their view: they are primary again, and the others yield.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering, row};
@@ -25,7 +25,7 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.force_apart(&all)?;
     let primary = |nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|n| s.standing(*n) == Standing::Primary)
+        move |s: &Stage| nodes.iter().all(|n| s.component_state(*n) == ComponentState::Primary)
     };
     stage.until("n1 and n2 are primary", primary(&[N1, N2]))?;
     let x = stage.write(N1, &[row(1)]);
@@ -37,7 +37,7 @@ fn play(stage: &mut Stage) -> Play {
     let e = stage.takeover(&[N3, N4, N5])?;
     let y = stage.write(e, &[row(1)]);
     stage.until("the rest goes on", |s| s.acknowledged(y))?;
-    stage.until("n2 waits", |s| s.standing(N2) == Standing::NonPrimary)?;
+    stage.until("n2 waits", |s| s.component_state(N2) == ComponentState::NonPrimary)?;
     stage.join(&all, &all);
     stage.pass_ms(15_000);
     stage.must("the rest is still primary", primary(&[N3, N4, N5])(stage));

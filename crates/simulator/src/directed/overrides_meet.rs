@@ -4,7 +4,7 @@
 //! nodes report this, at once and again later. The operator chooses n1 and n2, and moves the logs of the others away:
 //! they join.
 
-use trireme_group::{Group, Standing};
+use trireme_group::{Group, ComponentState};
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
@@ -25,13 +25,13 @@ const ALL: [usize; 4] = [N1, N2, N3, N4];
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N1, N2], &[N3, N4]);
-    let stand = |standing: Standing, nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|node| s.standing(*node) == standing)
+    let stand = |component_state: ComponentState, nodes: &'static [usize]| {
+        move |s: &Stage| nodes.iter().all(|node| s.component_state(*node) == component_state)
     };
-    stage.until("nobody is primary", stand(Standing::NonPrimary, &ALL))?;
+    stage.until("nobody is primary", stand(ComponentState::NonPrimary, &ALL))?;
     for half in [&[N1, N2], &[N3, N4]] {
         stage.strike(Fault::Override { node: half[0] });
-        stage.until("a half is primary", stand(Standing::Primary, half))?;
+        stage.until("a half is primary", stand(ComponentState::Primary, half))?;
     }
     let x = stage.write(N1, &[row(1)]);
     let y = stage.write(N3, &[row(1)]);
@@ -44,7 +44,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(10_000);
     let says_again = told(stage, 2);
     stage.must("they say it again", says_again);
-    stage.check("all are primary", stand(Standing::Primary, &ALL)(stage))?;
+    stage.check("all are primary", stand(ComponentState::Primary, &ALL)(stage))?;
     for node in [N3, N4] {
         stage.world.follows_advice(node);
         stage.crash(node, false);

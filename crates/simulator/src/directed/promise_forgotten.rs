@@ -29,7 +29,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.crash(f, false);
     stage.start(f);
     stage.join(&[N1], &[f]);
-    stage.until("it refuses n1", |s| s.ballot(N1) > s.ballot(e))?;
+    stage.until("it refuses n1", |s| s.term(N1) > s.term(e))?;
     stage.write(N1, &[row(2)]);
     stage.pass_ms(2_000);
     stage.check("n1 still believes in itself", stage.view(N1) == stage.view(e))

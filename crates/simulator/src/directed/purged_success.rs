@@ -1,4 +1,4 @@
-//! A node fails to apply a write-set that all others have applied, and none of them has a ballot (rule 22).
+//! A node fails to apply a write-set that all others have applied, and none of them has a term (rule 22).
 //!
 //! n3 was away while n1 wrote a row. n1 and n2 have applied and reported it, and the certification index has
 //! forgotten it. n3 comes back, but is busy with DDL. When n3 comes to the row and fails, n1 and n2 are desynced and

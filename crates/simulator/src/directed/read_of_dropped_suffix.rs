@@ -46,7 +46,7 @@ fn play(stage: &mut Stage) -> Play {
     (others.iter()).for_each(|other| network.speed_up(*other, N1, SLOW_US));
     let next = stage.takeover(&others)?;
     stage.join(&[N1], &others);
-    stage.until("n1 follows", |s| s.ballot(N1) == s.ballot(next) && s.end(N1) == s.end(next))?;
+    stage.until("n1 follows", |s| s.term(N1) == s.term(next) && s.end(N1) == s.end(next))?;
     stage.check("without n5's", stage.end(N1) < end + 40)?;
     stage.pass_ms(2_000);
     let ended = stage.acknowledged(read);

@@ -6,7 +6,7 @@
 //! one six tenths of a second later; in between the four nodes meet. If n1 orders the second submission without the
 //! first, the other servers write a row that a streaming transaction holds.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 use trireme_replicator::Code;
 
@@ -48,7 +48,7 @@ fn play(stage: &mut Stage) -> Play {
     let written = stage.write(N2, &[row(1)]);
     stage.until("n2 rolls back", |s| s.told(streamed).is_some())?;
     let rolled_back_us = stage.world.now_us;
-    let is_primary = |s: &Stage, node| s.standing(node) == Standing::Primary;
+    let is_primary = |s: &Stage, node| s.component_state(node) == ComponentState::Primary;
     stage.check("n2 has the majority still", is_primary(stage, N2))?;
     stage.until("it is lost", |s| !is_primary(s, N1) && !is_primary(s, N2))?;
     let unknown = |s: &Stage| s.told(written) == Some(Code::NodeFail);

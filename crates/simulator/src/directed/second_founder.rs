@@ -5,7 +5,7 @@
 //! history hear each other, but two of them are not free: the first founder may have acknowledged commits, and has.
 //! When they hear it again they join it.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::cluster::{founding, replaces};
@@ -18,7 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
-    let is_primary = |s: &Stage, node| s.standing(node) == Standing::Primary;
+    let is_primary = |s: &Stage, node| s.component_state(node) == ComponentState::Primary;
     let founder = stage.until_one("one founds", &[N1, N2, N3], is_primary)?;
     let others: Vec<_> = [N1, N2, N3].into_iter().filter(|n| *n != founder).collect();
     stage.part(&[founder], &[others[0], others[1], N4]);
@@ -28,6 +28,6 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("X is committed", |s| s.acknowledged(x))?;
     replaces(stage, founder);
     stage.pass_ms(10_000);
-    let waits = |node| stage.standing(node) == Standing::Outside;
+    let waits = |node| stage.component_state(node) == ComponentState::Outside;
     stage.check("the others wait", others.iter().all(|n| waits(*n)) && waits(N4))
 }

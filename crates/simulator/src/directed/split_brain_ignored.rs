@@ -5,7 +5,7 @@
 //! writes Y in X's place. When they meet, n1 yields: X is dropped, Y is applied. Half must be no majority even so:
 //! n2's part outranks n1's possible commits only because it is a forced view.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, Play, Stage, cluster, row};
@@ -31,11 +31,11 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(N1, &[row(1)]);
     stage.until("n1 has X", |s| s.holds(N1, x).is_some())?;
     let view = stage.view(N2);
-    let goes_on = |s: &Stage| s.standing(N2) == Standing::Primary && s.view(N2) > view;
+    let goes_on = |s: &Stage| s.component_state(N2) == ComponentState::Primary && s.view(N2) > view;
     stage.until("n2 goes on alone", goes_on)?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("n2 writes Y", |s| s.acknowledged(y))?;
-    let waits = |s: &Stage| s.standing(N1) == Standing::NonPrimary && s.told(x).is_some();
+    let waits = |s: &Stage| s.component_state(N1) == ComponentState::NonPrimary && s.told(x).is_some();
     stage.until("n1 does not", waits)?;
     stage.check("X is not acknowledged", !stage.acknowledged(x))?;
     stage.join(&[N1], &[N2]);

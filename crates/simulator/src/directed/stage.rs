@@ -4,7 +4,7 @@ mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trireme_group::{Entry, Position, Standing};
+use trireme_group::{ComponentState, Entry, Position};
 use trireme_replicator::Code;
 
 use super::cluster::{N1, N2, NEVER_US};
@@ -15,7 +15,7 @@ use crate::server::Errand;
 use crate::world::{Happening, World};
 
 /// Time limit for each event for which a schedule waits.
-const PATIENCE_US: TimeUs = 30_000_000;
+const TIMEOUT_US: TimeUs = 30_000_000;
 
 /// The situation was not reached: the event for which the schedule waited in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
 
     /// Runs the world until this holds. Err: it did not hold within the time limit.
     pub fn until(&mut self, what: &str, mut holds: impl FnMut(&Stage) -> bool) -> Play {
-        let deadline = self.world.now_us + PATIENCE_US;
+        let deadline = self.world.now_us + TIMEOUT_US;
         while !holds(self) {
             let broken = self.world.watch.violation.is_some();
             if broken || !self.world.advance(deadline) {
@@ -243,8 +243,8 @@ impl<'a> Stage<'a> {
     pub fn force_apart(&mut self, all: &[NodeId]) -> Play {
         self.part(all, all);
         self.until("nobody is primary", |stage| {
-            let mut standings = all.iter().map(|node| stage.standing(*node));
-            standings.all(|standing| standing == Standing::NonPrimary)
+            let mut component_states = all.iter().map(|node| stage.component_state(*node));
+            component_states.all(|component_state| component_state == ComponentState::NonPrimary)
         })?;
         self.join(&[N1], &[N2]);
         self.pass_ms(500);

@@ -1,7 +1,7 @@
 //! The founder is far away. Of the two others one is desynced, and the other does not want leadership (rules 2, 24).
 //! Leadership stays with the founder until one of them can have it.
 
-use trireme_group::Wish;
+use trireme_group::Preference;
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
@@ -13,7 +13,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = far_founder(cluster(3, seed));
         plan.nodes[N2].server.admin.hold_us = crate::server::Span(9_000_000, 9_000_000);
-        plan.nodes[N3].wish = Wish::Never;
+        plan.nodes[N3].preference = Preference::Never;
         plan
     },
     play,

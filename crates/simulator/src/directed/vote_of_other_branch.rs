@@ -6,7 +6,7 @@
 //! many more committed entries, at positions of their branch and under its view. If these counted, neither n1 nor n2
 //! could ever be elected, and no other node may be.
 
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
@@ -29,7 +29,7 @@ fn play(stage: &mut Stage) -> Play {
     let rest = [N3, N4, N5];
     stage.force_apart(&all)?;
     stage.until("n1 and n2 are primary", |s| {
-        [N1, N2].iter().all(|n| s.standing(*n) == Standing::Primary)
+        [N1, N2].iter().all(|n| s.component_state(*n) == ComponentState::Primary)
     })?;
     stage.join(&rest, &rest);
     let first = stage.takeover(&rest)?;
@@ -44,10 +44,10 @@ fn play(stage: &mut Stage) -> Play {
     let written: Vec<_> = (1..=20).map(|at| stage.write(second, &[row(at)])).collect();
     let last = *written.last().expect("twenty");
     stage.until("the rest goes on", |s| s.acknowledged(last))?;
-    stage.check("under a higher ballot", stage.ballot(second) > stage.ballot(N1))?;
+    stage.check("under a higher term", stage.term(second) > stage.term(N1))?;
     stage.check("and much further", stage.commit(second) > stage.end(N1))?;
-    let before = stage.ballot(N1);
+    let before = stage.term(N1);
     stage.join(&all, &all);
-    stage.until("n1's ballot is refused", |s| s.ballot(N1) > before)?;
+    stage.until("n1's term is refused", |s| s.term(N1) > before)?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! back with its log, but n1 cannot know that n2 has never acknowledged that view: nothing can be decided without n2.
 //! Both nodes report this, and the operator's options. Then the operator acts.
 
-use trireme_group::{Body, Standing};
+use trireme_group::{Body, ComponentState};
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
@@ -34,7 +34,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.wipe(N2);
     stage.heal(&[N1], &[N2]);
     stage.start(N3);
-    let waits = |s: &Stage| [N1, N3].iter().all(|n| s.standing(*n) == Standing::NonPrimary);
+    let waits = |s: &Stage| [N1, N3].iter().all(|n| s.component_state(*n) == ComponentState::NonPrimary);
     stage.until("n1 and n3 wait", waits)?;
     stage.pass_ms(15_000);
     stage.check("they wait for n2", waits(stage))?;

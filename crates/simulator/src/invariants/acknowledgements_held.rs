@@ -5,7 +5,7 @@
 //! earlier process's log, and claims to be intact, holds all entries that the earlier one acknowledged and did not
 //! drop.
 
-use trireme_group::{Ballot, Position};
+use trireme_group::{Position, Term};
 
 use super::Invariant;
 use super::logs::name;
@@ -15,8 +15,8 @@ use crate::seen::{NodeId, Seen, Sight};
 #[derive(Default)]
 struct Held {
     /// The last acknowledgement.
-    acknowledged: (Ballot, Position),
-    in_force: Ballot,
+    acknowledged: (Term, Position),
+    in_force: Term,
     /// Last position acknowledged in any term, and not dropped since by another term.
     upto: Position,
 }
@@ -38,10 +38,10 @@ impl AcknowledgementsHeld {
     /// Checks a log that ends at `after` now.
     fn is_cut(&mut self, node: NodeId, after: Position, how: &str) -> Result<(), String> {
         let held = self.of(node);
-        let (ballot, position) = held.acknowledged;
-        if ballot == held.in_force && after < position {
+        let (term, position) = held.acknowledged;
+        if term == held.in_force && after < position {
             return Err(format!(
-                "{}'s log {how} {after} in ballot {ballot}, in which it has acknowledged {position}",
+                "{}'s log {how} {after} in term {term}, in which it has acknowledged {position}",
                 name(node)
             ));
         }
@@ -58,21 +58,21 @@ impl Invariant for AcknowledgementsHeld {
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
         let node = sight.node;
         match &sight.what {
-            Seen::InForce { ballot } => self.of(node).in_force = *ballot,
-            Seen::Acknowledged { ballot, position } => {
+            Seen::InForce { term } => self.of(node).in_force = *term,
+            Seen::Acknowledged { term, position } => {
                 let held = self.of(node);
-                held.acknowledged = (*ballot, *position);
+                held.acknowledged = (*term, *position);
                 held.upto = held.upto.max(*position);
             }
             Seen::Truncated { after } => return self.is_cut(node, *after, "is cut above"),
             Seen::BeganAnew { checkpoint } => {
                 let held = self.of(node);
                 // A process that has just started only reports the log that it found.
-                if held.in_force != Ballot::default() {
+                if held.in_force != Term::default() {
                     return self.is_cut(node, checkpoint.position, "begins anew at");
                 }
             }
-            Seen::Started { .. } => self.of(node).in_force = Ballot::default(),
+            Seen::Started { .. } => self.of(node).in_force = Term::default(),
             Seen::Resumed { end } => {
                 let held = self.of(node);
                 match *end {
@@ -102,14 +102,14 @@ mod tests {
     const NAME: &str = "acknowledgements-held";
 
     fn acknowledged(story: &mut Story, number: u64, position: u64) {
-        let ballot = ballot(number);
-        story.see(1, Seen::InForce { ballot });
-        story.see(1, Seen::Acknowledged { ballot, position });
+        let term = term(number);
+        story.see(1, Seen::InForce { term });
+        story.see(1, Seen::Acknowledged { term, position });
     }
 
     fn truncated(story: &mut Story, number: u64, after: u64) {
-        let ballot = ballot(number);
-        story.see(1, Seen::InForce { ballot });
+        let term = term(number);
+        story.see(1, Seen::InForce { term });
         story.see(1, Seen::Truncated { after });
     }
 
@@ -120,13 +120,13 @@ mod tests {
 
     fn acknowledged_6() -> Story {
         let mut story = Story::logs();
-        story.append(1, entry(6, ballot(1), submission(1, 2, "c")));
+        story.append(1, entry(6, term(1), submission(1, 2, "c")));
         acknowledged(&mut story, 1, 6);
         story
     }
 
     #[test]
-    fn another_ballot_may_cut_what_was_acknowledged() {
+    fn another_term_may_cut_what_was_acknowledged() {
         let mut story = acknowledged_6();
         truncated(&mut story, 2, 5);
         story.is_clean();
@@ -136,11 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn the_same_ballot_installs_nothing_below() {
+    fn the_same_term_installs_nothing_below() {
         let install = |number: u64| {
             let mut story = acknowledged_6();
-            let ballot = ballot(number);
-            story.see(1, Seen::InForce { ballot });
+            let term = term(number);
+            story.see(1, Seen::InForce { term });
             story.begins_anew(1, 5, 1, view(2, &[0, 1, 2]));
             story
         };

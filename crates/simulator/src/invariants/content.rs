@@ -9,7 +9,7 @@ use crate::seen::roll;
 /// The digest of an entry's content.
 pub fn of_body(body: &Body) -> u64 {
     match body {
-        Body::BallotStart => 1,
+        Body::TermStart => 1,
         Body::Void { id } => digest(&(2, id)),
         Body::Configuration(configuration) => of_configuration(configuration),
         Body::Submission { id, payload } => of_submission(id, payload),

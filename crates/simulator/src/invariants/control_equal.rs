@@ -255,7 +255,7 @@ mod tests {
         let mut story = Story::logs();
         let body = submission(0, 1, "c");
         story.commit_body(&[0], 6, body.clone()).shows(0, 6, 60);
-        story.append(1, entry(6, ballot(1), body.clone()));
+        story.append(1, entry(6, term(1), body.clone()));
         let mut other = story.clone();
         story.shows(1, 6, 60).deliver(1, 6, &body).is_clean();
         other.shows(1, 6, 61).deliver(1, 6, &body).violates(NAME);
@@ -268,7 +268,7 @@ mod tests {
         story.commit_body(&[0], 6, body.clone()).shows(0, 6, 60);
         story.shows(1, 6, 61).restart(1, -1);
         story.begins_anew(1, 5, 1, view(2, &[0, 1, 2]));
-        story.append(1, entry(6, ballot(1), body.clone()));
+        story.append(1, entry(6, term(1), body.clone()));
         story.deliver(1, 6, &body).is_clean();
     }
 
@@ -295,7 +295,7 @@ mod tests {
             incarnation: incarnation(0),
             number: 1,
         };
-        story.append(0, entry(6, ballot(1), Body::Void { id }));
+        story.append(0, entry(6, term(1), Body::Void { id }));
         story.keeps(0, 6, 5).is_clean();
     }
 

@@ -129,27 +129,27 @@ impl Logs {
     }
 
     fn appended(&mut self, node: NodeId, entry: &Entry) -> Result<(), String> {
-        let (position, ballot) = (entry.position, entry.ballot);
+        let (position, term) = (entry.position, entry.term);
         let Some(log) = self.log(node) else {
             return Err(format!("{} appends to a log that it has not", name(node)));
         };
         let parent = log.tail.back().copied().unwrap_or(log.committed);
         let before = &self.entries[parent];
-        if position != before.position + 1 || ballot < before.ballot {
+        if position != before.position + 1 || term < before.term {
             return Err(format!(
-                "rule 1: {} appends {position} of ballot {ballot} after {} of ballot {}",
+                "rule 1: {} appends {position} of term {term} after {} of term {}",
                 name(node),
                 before.position,
-                before.ballot
+                before.term
             ));
         }
         let content = content::of_body(&entry.body);
-        let id = match self.entries.find(position, ballot) {
+        let id = match self.entries.find(position, term) {
             Some(id) => {
                 let known = &self.entries[id];
                 if known.parent != parent || known.content != content {
                     return Err(format!(
-                        "rule 1: position {position} of ballot {ballot} is something else on {} than on \
+                        "rule 1: position {position} of term {term} is something else on {} than on \
                          others, or follows something else",
                         name(node)
                     ));
@@ -195,7 +195,7 @@ impl Logs {
         };
         let id = self.entries.add(Known {
             position: entry.position,
-            ballot: entry.ballot,
+            term: entry.term,
             parent,
             content,
             submission: entry.submission(),
@@ -204,7 +204,7 @@ impl Logs {
             line: None,
             is_delivered: match entry.body {
                 Body::Configuration(_) | Body::Submission { .. } => true,
-                Body::BallotStart | Body::Void { .. } => false,
+                Body::TermStart | Body::Void { .. } => false,
             },
         });
         if let Some(configuration) = configuration {
@@ -233,10 +233,10 @@ impl Logs {
     }
 
     fn began_anew(&mut self, node: NodeId, checkpoint: &Checkpoint) -> Result<(), String> {
-        let (position, ballot) = (checkpoint.position, checkpoint.ballot);
-        let Some(id) = self.entries.find(position, ballot) else {
+        let (position, term) = (checkpoint.position, checkpoint.term);
+        let Some(id) = self.entries.find(position, term) else {
             return Err(format!(
-                "rule 1: {} begins anew above {position} of ballot {ballot}, which no log ever had",
+                "rule 1: {} begins anew above {position} of term {term}, which no log ever had",
                 name(node)
             ));
         };
@@ -348,11 +348,11 @@ impl Logs {
         };
         if let Some(other) = unexcused {
             return Err(format!(
-                "rules 1, 3: {} commits position {position} of ballot {}, where another entry, of ballot {}, \
+                "rules 1, 3: {} commits position {position} of term {}, where another entry, of term {}, \
                  was committed before: two histories, and no operator's override forks them there",
                 name(node),
-                self.entries[id].ballot,
-                self.entries[other].ballot
+                self.entries[id].term,
+                self.entries[other].term
             ));
         }
         let line = self.fork(line, parent);

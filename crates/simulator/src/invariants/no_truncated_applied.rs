@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_is_not_delivered_may_be_dropped() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(1), submission(0, 1, "lost")));
+        story.append(0, entry(6, term(1), submission(0, 1, "lost")));
         story.see(0, Seen::Truncated { after: 5 }).is_clean();
     }
 

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, Standing};
+use trireme_group::{ComponentState, Configuration, Delivery, Incarnation, Member, Position};
 
 use super::logs::{LineId, Logs, name};
 use super::{Invariant, Shared};
@@ -131,13 +131,18 @@ impl OnePrimary {
         Ok(())
     }
 
-    fn stands(&mut self, node: NodeId, standing: Standing, view: u64) -> Result<(), String> {
-        if standing == Standing::NonPrimary {
+    fn stands(
+        &mut self,
+        node: NodeId,
+        component_state: ComponentState,
+        view: u64,
+    ) -> Result<(), String> {
+        if component_state == ComponentState::NonPrimary {
             self.calm.clear();
         }
         let belief = self.of(node);
         let was_primary = belief.primary;
-        belief.primary = standing == Standing::Primary;
+        belief.primary = component_state == ComponentState::Primary;
         if !belief.primary {
             if was_primary {
                 belief.lost = belief.view;
@@ -185,7 +190,11 @@ impl Invariant for OnePrimary {
                 self.configured(node, configuration)?;
                 return self.follows(node, *position, configuration);
             }
-            Seen::Standing { standing, view, .. } => return self.stands(node, *standing, *view),
+            Seen::ComponentState {
+                component_state,
+                view,
+                ..
+            } => return self.stands(node, *component_state, *view),
             _ => {}
         }
         Ok(())
@@ -215,7 +224,7 @@ impl Invariant for OnePrimary {
 
 #[cfg(test)]
 mod tests {
-    use trireme_group::{Body, Standing};
+    use trireme_group::{Body, ComponentState};
 
     use crate::invariants::story::*;
     use crate::seen::Seen;
@@ -225,18 +234,15 @@ mod tests {
     #[test]
     fn clean_views_pass() {
         let mut story = Story::logs();
-        story.stands(2, Standing::NonPrimary, 2);
+        story.stands(2, ComponentState::NonPrimary, 2);
         story.commit_body(&[0, 1], 6, Body::Configuration(view(3, &[0, 1])));
-        story.stands(0, Standing::Primary, 3);
-        story.stands(1, Standing::Primary, 3);
-        story.append(
-            2,
-            entry(6, ballot(1), Body::Configuration(view(3, &[0, 1]))),
-        );
+        story.stands(0, ComponentState::Primary, 3);
+        story.stands(1, ComponentState::Primary, 3);
+        story.append(2, entry(6, term(1), Body::Configuration(view(3, &[0, 1]))));
         story.deliver(2, 6, &Body::Configuration(view(3, &[0, 1])));
         story.commit_body(&[0, 1, 2], 7, Body::Configuration(view(4, &[0, 1, 2])));
         for node in 0..3 {
-            story.stands(node, Standing::Primary, 4);
+            story.stands(node, ComponentState::Primary, 4);
         }
         story.is_clean();
         assert_eq!(story.at_end(NAME), Ok(()));
@@ -259,14 +265,14 @@ mod tests {
     #[test]
     fn primary_in_a_view_that_was_not_delivered() {
         let mut story = Story::logs();
-        story.stands(0, Standing::Primary, 3).violates(NAME);
+        story.stands(0, ComponentState::Primary, 3).violates(NAME);
     }
 
     #[test]
     fn primary_again_without_a_new_view() {
         let mut story = Story::logs();
-        story.stands(2, Standing::NonPrimary, 2);
-        story.stands(2, Standing::Primary, 2).violates(NAME);
+        story.stands(2, ComponentState::NonPrimary, 2);
+        story.stands(2, ComponentState::Primary, 2).violates(NAME);
     }
 
     #[test]
@@ -288,7 +294,7 @@ mod tests {
         let mut wished = story.clone();
         story.commit_body(&[0], 6, Body::Configuration(view(3, &[0, 1, 2])));
         story.violates(NAME);
-        wished.stands(2, Standing::NonPrimary, 2);
+        wished.stands(2, ComponentState::NonPrimary, 2);
         wished.commit_body(&[0], 6, Body::Configuration(view(3, &[0, 1, 2])));
         wished.is_clean();
     }
@@ -300,7 +306,7 @@ mod tests {
         assert!(story.at_end(NAME).is_err(), "n3 is still in view 2");
         story.see(2, Seen::Stopped { clean: false });
         assert_eq!(story.at_end(NAME), Ok(()), "the dead count for nothing");
-        story.stands(1, Standing::NonPrimary, 3);
+        story.stands(1, ComponentState::NonPrimary, 3);
         assert!(story.at_end(NAME).is_err());
     }
 }

@@ -51,13 +51,13 @@ mod tests {
         let mut story = Story::logs();
         // The group delivers no term start, no voided submission, and no submission of an outsider.
         for node in [1, 2] {
-            story.append(node, entry(6, ballot(2), Body::BallotStart));
+            story.append(node, entry(6, term(2), Body::TermStart));
             let id = SubmissionId {
                 incarnation: incarnation(1),
                 number: 2,
             };
-            story.append(node, entry(7, ballot(2), Body::Void { id }));
-            story.append(node, entry(8, ballot(2), submission(5, 1, "outside")));
+            story.append(node, entry(7, term(2), Body::Void { id }));
+            story.append(node, entry(8, term(2), submission(5, 1, "outside")));
         }
         story.commit_in(2, &[1, 2], 9, submission(2, 2, "c"));
         story.is_clean();
@@ -73,25 +73,25 @@ mod tests {
                 number,
             },
         };
-        story.append(1, entry(6, ballot(1), void(4)));
+        story.append(1, entry(6, term(1), void(4)));
         let mut again = story.clone();
         story.commit_in(1, &[1], 7, submission(1, 5, "c"));
         story.is_clean();
-        again.append(1, entry(7, ballot(1), void(3)));
-        again.append(1, entry(8, ballot(1), submission(1, 5, "c")));
+        again.append(1, entry(7, term(1), void(3)));
+        again.append(1, entry(8, term(1), submission(1, 5, "c")));
         again.deliver(1, 8, &submission(1, 5, "c")).violates(NAME);
     }
 
     #[test]
     fn a_suffix_that_was_not_committed_may_be_replaced() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(1), submission(0, 1, "lost")));
+        story.append(0, entry(6, term(1), submission(0, 1, "lost")));
         for node in [1, 2] {
-            story.append(node, entry(6, ballot(2), Body::BallotStart));
+            story.append(node, entry(6, term(2), Body::TermStart));
         }
         story.commit_in(2, &[1, 2], 7, submission(1, 2, "c"));
         story.see(0, Seen::Truncated { after: 5 });
-        story.append(0, entry(6, ballot(2), Body::BallotStart));
+        story.append(0, entry(6, term(2), Body::TermStart));
         story.commit_in(2, &[0], 7, submission(1, 2, "c"));
         story.is_clean();
     }
@@ -101,7 +101,7 @@ mod tests {
         let mut story = Story::logs();
         story.commit_in(1, &[0], 6, submission(0, 1, "one"));
         let body = submission(1, 2, "two");
-        story.append(1, entry(6, ballot(2), body.clone()));
+        story.append(1, entry(6, term(2), body.clone()));
         story.deliver(1, 6, &body).violates(NAME);
     }
 
@@ -113,7 +113,7 @@ mod tests {
             override_id: Some(Uuid([9; 16])),
             ..view(3, &[2])
         };
-        story.append(2, entry(6, ballot(2), Body::BallotStart));
+        story.append(2, entry(6, term(2), Body::TermStart));
         story.commit_in(2, &[2], 7, Body::Configuration(configuration.clone()));
         story.commit_in(2, &[2], 8, submission(2, 2, "two"));
         // The other branch goes on until it hears of it; then it begins anew.
@@ -124,10 +124,10 @@ mod tests {
         restarted.begins_anew(0, 7, 2, configuration).is_clean();
         // But it is one branch.
         let body = submission(1, 2, "two");
-        story.append(1, entry(8, ballot(1), body.clone()));
+        story.append(1, entry(8, term(1), body.clone()));
         story.deliver(1, 8, &body);
         let body = submission(0, 3, "four");
-        story.append(0, entry(8, ballot(3), body.clone()));
+        story.append(0, entry(8, term(3), body.clone()));
         story.deliver(0, 8, &body).violates(NAME);
     }
 
@@ -155,59 +155,56 @@ mod tests {
     fn a_fork_excuses_no_other_beside_it() {
         let mut story = overridden_after(5);
         let body = submission(1, 2, "elsewhere");
-        story.append(1, entry(6, ballot(3), body.clone()));
+        story.append(1, entry(6, term(3), body.clone()));
         story.deliver(1, 6, &body).violates(NAME);
     }
 
     #[test]
     fn two_pending_views() {
         let mut story = Story::logs();
-        story.append(
-            0,
-            entry(6, ballot(1), Body::Configuration(view(3, &[0, 1]))),
-        );
-        story.append(0, entry(7, ballot(1), submission(0, 1, "one")));
-        story.append(0, entry(8, ballot(1), Body::Configuration(view(4, &[0]))));
+        story.append(0, entry(6, term(1), Body::Configuration(view(3, &[0, 1]))));
+        story.append(0, entry(7, term(1), submission(0, 1, "one")));
+        story.append(0, entry(8, term(1), Body::Configuration(view(4, &[0]))));
         story.violates(NAME);
     }
 
     #[test]
     fn one_name_for_two_entries() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(1), submission(0, 1, "one")));
-        story.append(1, entry(6, ballot(1), submission(0, 1, "two")));
+        story.append(0, entry(6, term(1), submission(0, 1, "one")));
+        story.append(1, entry(6, term(1), submission(0, 1, "two")));
         story.violates(NAME);
     }
 
     #[test]
     fn one_name_after_two_predecessors() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(1), submission(0, 1, "one")));
-        story.append(0, entry(7, ballot(2), Body::BallotStart));
-        story.append(1, entry(6, ballot(2), Body::BallotStart));
-        story.append(1, entry(7, ballot(2), Body::BallotStart));
+        story.append(0, entry(6, term(1), submission(0, 1, "one")));
+        story.append(0, entry(7, term(2), Body::TermStart));
+        story.append(1, entry(6, term(2), Body::TermStart));
+        story.append(1, entry(7, term(2), Body::TermStart));
         story.violates(NAME);
     }
 
     #[test]
     fn a_hole_in_a_log() {
         let mut story = Story::logs();
-        story.append(0, entry(7, ballot(1), submission(0, 1, "one")));
+        story.append(0, entry(7, term(1), submission(0, 1, "one")));
         story.violates(NAME);
     }
 
     #[test]
-    fn a_ballot_that_falls() {
+    fn a_term_that_falls() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(0), Body::BallotStart));
+        story.append(0, entry(6, term(0), Body::TermStart));
         story.violates(NAME);
     }
 
     #[test]
     fn something_left_out_or_changed_in_delivery() {
         let mut story = Story::logs();
-        story.append(0, entry(6, ballot(1), submission(0, 1, "one")));
-        story.append(0, entry(7, ballot(1), submission(0, 2, "two")));
+        story.append(0, entry(6, term(1), submission(0, 1, "one")));
+        story.append(0, entry(7, term(1), submission(0, 2, "two")));
         let mut left_out = story.clone();
         left_out.deliver(0, 7, &submission(0, 2, "two"));
         left_out.violates(NAME);
@@ -219,7 +216,7 @@ mod tests {
     fn an_outsiders_submission_is_delivered() {
         let mut story = Story::logs();
         let body = submission(5, 1, "outside");
-        story.append(0, entry(6, ballot(1), body.clone()));
+        story.append(0, entry(6, term(1), body.clone()));
         story.deliver(0, 6, &body).violates(NAME);
     }
 
@@ -228,7 +225,7 @@ mod tests {
         for number in [1, 3] {
             let mut story = Story::logs();
             let body = submission(1, number, "a");
-            story.append(0, entry(6, ballot(1), body.clone()));
+            story.append(0, entry(6, term(1), body.clone()));
             story.deliver(0, 6, &body).violates(NAME);
         }
     }
@@ -245,7 +242,7 @@ mod tests {
         other_view.begins_anew(2, 5, 1, view(2, &[0, 1]));
         other_view.violates(NAME);
         // Another entry is committed there.
-        story.append(0, entry(6, ballot(1), submission(0, 1, "lost")));
+        story.append(0, entry(6, term(1), submission(0, 1, "lost")));
         story.commit_in(2, &[1], 6, submission(1, 2, "kept"));
         story.begins_anew(2, 6, 1, view(2, &[0, 1, 2]));
         story.violates(NAME);

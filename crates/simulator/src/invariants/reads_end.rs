@@ -13,7 +13,7 @@ use super::logs::name;
 use crate::seen::{ClientTrx, NodeId, Seen, Sight, TimeUs};
 
 /// A majority answers within this time, or the node is not primary any more (`evs.suspect_timeout` is at most 3 s).
-const PATIENCE_US: TimeUs = 6_000_000;
+const TIMEOUT_US: TimeUs = 6_000_000;
 /// If a process was not seen for longer, it was paused.
 const PAUSE_US: TimeUs = 1_000_000;
 
@@ -57,7 +57,7 @@ impl Invariant for ReadsEnd {
                 };
                 let since = waiting.since;
                 self.waiting.insert((node, trx), waiting);
-                if now >= since + PATIENCE_US {
+                if now >= since + TIMEOUT_US {
                     return Err(format!(
                         "rule 17: current read {trx} on {} has waited for {} ms with nothing left to apply there",
                         name(node),

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Member, Position,
-    ReplicaId, Standing, SubmissionId, Uuid,
+    Body, Checkpoint, ComponentState, Configuration, Delivery, Entry, Incarnation, Member,
+    Position, ReplicaId, SubmissionId, Term, Uuid,
 };
 use trireme_replicator::{Code, Seqno};
 
@@ -22,8 +22,8 @@ pub struct Story {
 }
 
 /// A term of n1.
-pub fn ballot(number: u64) -> Ballot {
-    Ballot {
+pub fn term(number: u64) -> Term {
+    Term {
         number,
         replica: ReplicaId(Uuid([1; 16])),
     }
@@ -48,10 +48,10 @@ pub fn view(number: u64, nodes: &[NodeId]) -> Configuration {
     }
 }
 
-pub fn entry(position: Position, ballot: Ballot, body: Body) -> Entry {
+pub fn entry(position: Position, term: Term, body: Body) -> Entry {
     Entry {
         position,
-        ballot,
+        term,
         body,
     }
 }
@@ -90,15 +90,15 @@ impl Story {
     pub fn logs() -> Story {
         let mut story = Story::new();
         story.founds(0, 0);
-        story.append(0, entry(1, ballot(1), Body::BallotStart));
+        story.append(0, entry(1, term(1), Body::TermStart));
         story.commit_body(&[0], 2, Body::Configuration(view(1, &[0])));
-        story.stands(0, Standing::Primary, 1);
+        story.stands(0, ComponentState::Primary, 1);
         for node in [1, 2] {
             story.begins_anew(node, 2, 1, view(1, &[0]));
         }
         story.commit_body(&[0, 1, 2], 3, Body::Configuration(view(2, &[0, 1, 2])));
         for node in 0..3 {
-            story.stands(node, Standing::Primary, 2);
+            story.stands(node, ComponentState::Primary, 2);
         }
         story.commit_body(&[0, 1, 2], 4, submission(1, 1, "a"));
         story.commit_body(&[0, 1, 2], 5, submission(2, 1, "b"));
@@ -110,7 +110,7 @@ impl Story {
     pub fn databases() -> Story {
         let mut story = Story::new();
         story.founds(0, 0);
-        story.append(0, entry(1, ballot(1), Body::BallotStart));
+        story.append(0, entry(1, term(1), Body::TermStart));
         story.commit_body(&[0], 2, Body::Configuration(view(1, &[0])));
         story.ordered_view(0, 1, 11).ordered_view(0, 2, 12);
         story.database(0, 2, 2000);
@@ -153,7 +153,7 @@ impl Story {
         body: Body,
     ) -> &mut Story {
         for node in nodes {
-            self.append(*node, entry(at, ballot(number), body.clone()));
+            self.append(*node, entry(at, term(number), body.clone()));
         }
         for node in nodes {
             self.deliver(*node, at, &body);
@@ -161,12 +161,17 @@ impl Story {
         self
     }
 
-    pub fn stands(&mut self, node: NodeId, standing: Standing, view: u64) -> &mut Story {
+    pub fn stands(
+        &mut self,
+        node: NodeId,
+        component_state: ComponentState,
+        view: u64,
+    ) -> &mut Story {
         let history = HISTORY;
         self.see(
             node,
-            Seen::Standing {
-                standing,
+            Seen::ComponentState {
+                component_state,
                 view,
                 history,
             },
@@ -182,7 +187,7 @@ impl Story {
     ) -> &mut Story {
         let checkpoint = Checkpoint {
             position,
-            ballot: ballot(number),
+            term: term(number),
             history: HISTORY,
             configuration,
             ..Checkpoint::default()
@@ -335,7 +340,7 @@ impl Story {
         };
         for node in [1, 2] {
             self.begins_anew(node, 2, 1, view(1, &[0]));
-            self.append(node, entry(3, ballot(9), Body::BallotStart));
+            self.append(node, entry(3, term(9), Body::TermStart));
         }
         self.commit_in(9, &[1, 2], 4, Body::Configuration(configuration))
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use trireme_group::{Ballot, Position, SubmissionId};
+use trireme_group::{Position, SubmissionId, Term};
 
 use super::logs::LineId;
 
@@ -14,7 +14,7 @@ pub struct Known {
     /// Its position.
     pub position: Position,
     /// The term in which its leader ordered it.
-    pub ballot: Ballot,
+    pub term: Term,
     /// The entry before it; a root is its own parent.
     pub parent: EntryId,
     /// The digest of its content.
@@ -46,7 +46,7 @@ impl Tree {
     pub fn add_root(&mut self, line: LineId) -> EntryId {
         self.add(Known {
             position: 0,
-            ballot: Ballot::default(),
+            term: Term::default(),
             parent: self.entries.len() as EntryId,
             content: 0,
             submission: None,
@@ -69,9 +69,9 @@ impl Tree {
     }
 
     /// The entry with this name.
-    pub fn find(&self, position: Position, ballot: Ballot) -> Option<EntryId> {
+    pub fn find(&self, position: Position, term: Term) -> Option<EntryId> {
         let mut next = *self.here.get(position as usize)?;
-        while let Some(id) = next.filter(|id| self[*id].ballot != ballot) {
+        while let Some(id) = next.filter(|id| self[*id].term != term) {
             next = self.before[id as usize];
         }
         next

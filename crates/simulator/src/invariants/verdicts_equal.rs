@@ -146,7 +146,7 @@ mod tests {
             .restart(2, -1)
             .begins_anew(2, 3, 1, view(2, &[0, 1, 2]));
         let body = submission(1, 1, "a");
-        story.append(2, entry(4, ballot(1), body.clone()));
+        story.append(2, entry(4, term(1), body.clone()));
         story.deliver(2, 4, &body);
         story.see(2, Seen::Noted { position, outcome });
         story.violates("verdicts-equal");

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use trireme_engine::Engine;
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_replicator::{Event, LocalState, NoHistory, Seqno};
 
 use super::plan::Span;
@@ -61,7 +61,7 @@ impl Ctx<'_> {
     pub(super) fn rests_at(&self) -> Option<u64> {
         let link = self.engine.link()?;
         let status = self.engine.status();
-        let rests = link.group.standing() == Standing::Primary
+        let rests = link.group.component_state() == ComponentState::Primary
             && link.group.commit() == link.group.end()
             && status.local_state == LocalState::Synced
             && status.local_recv_queue.now == 0

@@ -8,7 +8,7 @@ use crate::machine::Dying;
 use crate::seen::{NodeId, TimeUs};
 
 /// A process that has not used up its steps by then dies all the same.
-const PATIENCE_US: TimeUs = 100_000;
+const TIMEOUT_US: TimeUs = 100_000;
 /// Maximum number of steps before the death.
 const STEPS: u64 = 30;
 /// Probability that a process dies while it starts on the log of a dead one.
@@ -28,7 +28,7 @@ impl World {
             power_loss,
             forgets,
         });
-        let at = self.now_us + PATIENCE_US;
+        let at = self.now_us + TIMEOUT_US;
         let start = process.first_start;
         self.queue.push(at, Happening::Dies(node, start));
     }

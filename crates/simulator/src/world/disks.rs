@@ -1,7 +1,7 @@
 //! Disks that fail, and the processes on them.
 
 use trireme_engine::{Session, StartError};
-use trireme_group::Standing;
+use trireme_group::ComponentState;
 use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, Lost, MemoryDisk};
 
 use super::World;
@@ -156,9 +156,9 @@ impl World {
         let history = process.progress.history;
         self.coverage.cut_off += 1;
         self.tell(|| format!("n{} leaves: {text}", node + 1));
-        let standing = Standing::Outside;
-        let what = Seen::Standing {
-            standing,
+        let component_state = ComponentState::Outside;
+        let what = Seen::ComponentState {
+            component_state,
             view: 0,
             history,
         };

@@ -1,6 +1,6 @@
 //! Begins and ends faults.
 
-use trireme_group::{Ballot, Event, ReplicaId, Standing, Uuid};
+use trireme_group::{ComponentState, Event, ReplicaId, Term, Uuid};
 use trireme_log::MemoryDisk;
 
 use super::{Happening, World};
@@ -56,7 +56,8 @@ impl World {
             Fault::Override { node } => self.operator_would(node),
             Fault::Beside { node } => {
                 let process = self.machines[node].process.as_deref();
-                let waits = process.is_some_and(|p| p.standing == Standing::NonPrimary);
+                let waits =
+                    process.is_some_and(|p| p.component_state == ComponentState::NonPrimary);
                 waits && self.operator_might(node)
             }
             Fault::Ignore { node, .. } => self.operator_might(node),
@@ -85,7 +86,8 @@ impl World {
     /// True if no node is primary and this one may be made so; it need not be a voter.
     fn may_override(&self, node: NodeId) -> bool {
         let process = |node: NodeId| self.machines[node].process.as_deref();
-        let primary = |node| process(node).is_some_and(|p| p.standing == Standing::Primary);
+        let primary =
+            |node| process(node).is_some_and(|p| p.component_state == ComponentState::Primary);
         let history = |node| process(node).map(|p| p.progress.history);
         let mut nodes = 0..self.machines.len();
         let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
@@ -118,7 +120,7 @@ impl World {
         for node in 0..self.machines.len() {
             let process = self.machines[node].process.as_deref();
             let waits = process.is_some_and(|process| {
-                process.progress.excluded && process.standing == Standing::NonPrimary
+                process.progress.excluded && process.component_state == ComponentState::NonPrimary
             });
             // It goes on with its own state; if it has none, the others go on.
             let given_up = self.all_give_way() && !self.operator_would(node);
@@ -134,7 +136,7 @@ impl World {
         }
         let advised = |machine: &Machine| {
             let process = machine.process.as_deref()?;
-            let waits = process.standing == Standing::NonPrimary;
+            let waits = process.component_state == ComponentState::NonPrimary;
             process.progress.advised.filter(|_| waits)?.checked_sub(1)
         };
         let advised = self.machines.iter().filter_map(advised);
@@ -155,7 +157,7 @@ impl World {
     fn all_give_way(&self) -> bool {
         let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
         let excluded = processes.clone().any(|process| process.progress.excluded);
-        excluded && processes.all(|process| process.standing == Standing::NonPrimary)
+        excluded && processes.all(|process| process.component_state == ComponentState::NonPrimary)
     }
 
     /// True if another node is primary in this node's history, and all such nodes will notice the end of this one.
@@ -164,7 +166,7 @@ impl World {
         let serves = |(other, machine): &(NodeId, &Machine)| {
             let process = machine.process.as_ref();
             *other != node
-                && process.is_some_and(|p| p.standing == Standing::Primary)
+                && process.is_some_and(|p| p.component_state == ComponentState::Primary)
                 && history(machine) == history(&self.machines[node])
         };
         // A primary that is cut off from this node still counts on it for a while. A view proposed meanwhile with
@@ -371,7 +373,7 @@ impl World {
         let replica = ReplicaId(self.random.uuid());
         let machine = &mut self.machines[node];
         machine.replica = replica;
-        machine.promised = Ballot::default();
+        machine.promised = Term::default();
         machine.last_log = Uuid::NIL;
         machine.mark = MemoryMark::default();
         machine.saved = SavedState::default();

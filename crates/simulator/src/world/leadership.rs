@@ -33,7 +33,7 @@ impl World {
         let machines = self.machines.iter().enumerate();
         let holders = machines.filter_map(|(node, machine)| {
             let group = &machine.process.as_ref()?.engine.link()?.group;
-            group.is_leader().then_some((group.ballot(), node))
+            group.is_leader().then_some((group.term(), node))
         });
         holders.max().map(|(_, node)| node)
     }

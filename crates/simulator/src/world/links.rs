@@ -143,9 +143,9 @@ impl World {
 
     /// Ends a cut.
     pub(crate) fn heal(&mut self, from: NodeId, to: NodeId) {
-        for (at, parcel) in self.network.heal(self.now_us, from, to) {
+        for (at, bulk) in self.network.heal(self.now_us, from, to) {
             let start = self.machines[to].starts();
-            let input = Input::Frame(from, parcel);
+            let input = Input::Frame(from, bulk);
             self.queue.push(at, Happening::To(to, start, input));
         }
         if let Some(id) = self.network.is_broken(from, to) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob, Storage};
 use trireme_group::{
-    Ballot, Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Uuid,
+    Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Term, Uuid,
 };
 use trireme_log::{FlushJob, MemoryDisk, Outcome};
 use trireme_replicator::{ControlDigest, Gtid, History, Replicator};
@@ -24,7 +24,7 @@ pub struct Outlet<'a> {
     pub node: NodeId,
     pub server: &'a mut Server,
     pub progress: &'a mut Progress,
-    pub promised: &'a mut Ballot,
+    pub promised: &'a mut Term,
     pub last_log: &'a mut Uuid,
     pub saved: &'a mut SavedState,
     /// Writing the file of promises fails.
@@ -90,12 +90,12 @@ impl Outside for Outlet<'_> {
         }
     }
 
-    fn promise(&mut self, ballot: Ballot) -> Result<(), NotKept> {
+    fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         self.writes_votes()?;
-        self.leaves(digest::Channel::Log, || Sketch::of(1).and(&ballot));
+        self.leaves(digest::Channel::Log, || Sketch::of(1).and(&term));
         self.progress.waited = true;
         if self.doom.step() {
-            *self.promised = ballot;
+            *self.promised = term;
         }
         Ok(())
     }
@@ -200,24 +200,24 @@ impl Outside for Outlet<'_> {
         });
     }
 
-    fn acknowledged(&mut self, ballot: Ballot, position: Position) {
+    fn acknowledged(&mut self, term: Term, position: Position) {
         // The acknowledgement has not left the process yet.
         let said = &mut self.progress.acknowledged;
-        *said = (*said).max(Some((ballot, position)));
+        *said = (*said).max(Some((term, position)));
     }
 
-    fn truncated(&mut self, after: Position, ballot: Ballot) {
-        self.leaves(digest::Channel::Log, || Sketch::of(3).and(&(after, ballot)));
-        self.see(Seen::InForce { ballot });
+    fn truncated(&mut self, after: Position, term: Term) {
+        self.leaves(digest::Channel::Log, || Sketch::of(3).and(&(after, term)));
+        self.see(Seen::InForce { term });
         self.configurations.retain(|(at, _)| *at <= after);
         self.see(Seen::Truncated { after });
     }
 
-    fn began_anew(&mut self, checkpoint: &Checkpoint, ballot: Ballot) {
+    fn began_anew(&mut self, checkpoint: &Checkpoint, term: Term) {
         self.leaves(digest::Channel::Log, || {
-            Sketch::of(4).and(&(checkpoint, ballot))
+            Sketch::of(4).and(&(checkpoint, term))
         });
-        self.see(Seen::InForce { ballot });
+        self.see(Seen::InForce { term });
         self.configurations.clear();
         *self.control_shown = 0;
         self.see(Seen::BeganAnew {

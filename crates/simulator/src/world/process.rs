@@ -148,15 +148,15 @@ impl World {
             process.progress.in_reactor = input.is_for_reactor();
         }
         match input {
-            Input::Frame(from, parcel) => {
-                let Some(start) = self.network.receive(now_us, from, node, &parcel) else {
+            Input::Frame(from, bulk) => {
+                let Some(start) = self.network.receive(now_us, from, node, &bulk) else {
                     return;
                 };
                 let sender = self.machines[from].incarnation(start);
                 let Some(process) = &mut self.machines[node].process else {
                     return;
                 };
-                let taken = process.engine.frame(now_ms, sender, &parcel.bytes);
+                let taken = process.engine.frame(now_ms, sender, &bulk.bytes);
                 if let Err(why) = taken {
                     self.drop_peer(node, from, &why);
                 }
@@ -293,7 +293,7 @@ impl World {
         self.plan_steps(node);
         self.take_reforming(node);
         self.take_views(node);
-        self.show_standing(node);
+        self.show_component_state(node);
         self.show_moved_control(node);
         self.plan_tick(node);
         for transfer in std::mem::take(&mut self.transfers) {
@@ -322,14 +322,14 @@ impl World {
             self.coverage.frames += 1;
             let bytes = self.lie(node, to, bytes);
             match self.network.send(sent_us, node, (to, to_start), bytes) {
-                Sent::Arrives(parcel, at, again) => {
+                Sent::Arrives(bulk, at, again) => {
                     if let Some(again) = again {
-                        let input = Input::Frame(node, parcel.clone());
+                        let input = Input::Frame(node, bulk.clone());
                         let happening = Happening::To(to, to_start, input);
                         self.queue.push(again, happening);
                         self.coverage.duplicates += 1;
                     }
-                    let input = Input::Frame(node, parcel);
+                    let input = Input::Frame(node, bulk);
                     self.queue.push(at, Happening::To(to, to_start, input));
                 }
                 Sent::Held => {}
@@ -345,9 +345,9 @@ impl World {
         };
         let progress = &mut process.progress;
         let said = progress.acknowledged.take();
-        if let Some((ballot, position)) = said.filter(|said| *said > progress.has_acknowledged) {
-            progress.has_acknowledged = (ballot, position);
-            let what = Seen::Acknowledged { ballot, position };
+        if let Some((term, position)) = said.filter(|said| *said > progress.has_acknowledged) {
+            progress.has_acknowledged = (term, position);
+            let what = Seen::Acknowledged { term, position };
             self.watch.see(self.now_us, node, what);
         }
     }
@@ -394,7 +394,7 @@ impl World {
         self.views = views; // kept for its capacity
     }
 
-    fn show_standing(&mut self, node: NodeId) {
+    fn show_component_state(&mut self, node: NodeId) {
         let now = self.now_us;
         let Some(process) = &mut self.machines[node].process else {
             return;
@@ -403,13 +403,13 @@ impl World {
             return;
         };
         process.commit = link.group.commit();
-        let standing = link.group.standing();
-        if process.standing != standing {
-            process.standing = standing;
+        let component_state = link.group.component_state();
+        if process.component_state != component_state {
+            process.component_state = component_state;
             let view = link.group.configuration().number;
             let history = link.group.history();
-            let what = Seen::Standing {
-                standing,
+            let what = Seen::ComponentState {
+                component_state,
                 view,
                 history,
             };

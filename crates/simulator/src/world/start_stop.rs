@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Expected, KeepMark, Link, Start};
 use trireme_group::{
-    Body, Config, Entry, Incarnation, LogReader, Member, Standing, unvouched_override,
+    Body, ComponentState, Config, Entry, Incarnation, LogReader, Member, unvouched_override,
 };
 use trireme_log::{Disk, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -17,9 +17,9 @@ use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
 
 /// Time limit of a leave that the cluster does not answer, as in the provider.
-const LEAVE_PATIENCE_US: TimeUs = 2_000_000;
+const LEAVE_TIMEOUT_US: TimeUs = 2_000_000;
 /// Further time for the server's threads to take the final view.
-const CLOSE_PATIENCE_US: TimeUs = 10_000_000;
+const CLOSE_TIMEOUT_US: TimeUs = 10_000_000;
 /// Time until a failed service is started again.
 const RESTART_US: TimeUs = 1_000_000;
 
@@ -66,7 +66,7 @@ impl World {
             cut_off: false,
             failed_syncs_before: 0,
             commit: 0,
-            standing: Standing::Outside,
+            component_state: ComponentState::Outside,
             left_out: false,
             held_up_us: None,
             voter: false,
@@ -180,9 +180,9 @@ impl World {
                 large_bytes: plan.large_bytes,
                 part_bytes: plan.part_bytes,
                 staged_bytes: plan.staged_bytes,
-                parcels_bytes: plan.parcels_bytes,
+                bulk_bytes: plan.bulk_bytes,
                 thresholds: plan.scale.group,
-                wish: plan.nodes[node].wish,
+                preference: plan.nodes[node].preference,
                 measures: plan.leadership_moves,
                 ..Config::new(me)
             },
@@ -331,7 +331,7 @@ impl World {
         process.leaving_us = Some(now);
         let start = process.start;
         self.input(node, start, crate::machine::Input::Leave);
-        let at = now + LEAVE_PATIENCE_US;
+        let at = now + LEAVE_TIMEOUT_US;
         self.queue.push(at, Happening::LeaveEnds(node, start));
     }
 
@@ -345,15 +345,15 @@ impl World {
             return;
         }
         let since = process.leaving_us.map_or(0, |at| now - at);
-        if since >= LEAVE_PATIENCE_US + CLOSE_PATIENCE_US {
+        if since >= LEAVE_TIMEOUT_US + CLOSE_TIMEOUT_US {
             return self.stop(node);
         }
-        if !process.progress.closed && since < LEAVE_PATIENCE_US * 2 {
+        if !process.progress.closed && since < LEAVE_TIMEOUT_US * 2 {
             let event = trireme_replicator::Event::Left;
             process.engine.node(now_ms, event);
             self.settle(node);
         }
-        let at = now + CLOSE_PATIENCE_US;
+        let at = now + CLOSE_TIMEOUT_US;
         self.queue.push(at, Happening::LeaveEnds(node, start));
     }
 

@@ -1,6 +1,6 @@
 //! Looks over the whole world: limits that must hold, and signs that all is well.
 
-use trireme_group::{Configuration, PAYLOAD_MAX, Position, Standing, Uuid};
+use trireme_group::{ComponentState, Configuration, PAYLOAD_MAX, Position, Uuid};
 use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
@@ -190,9 +190,9 @@ impl World {
             let Some(link) = process.engine.link() else {
                 return Err(format!("{name} is not connected"));
             };
-            let standing = link.group.standing();
-            if standing != Standing::Primary || process.leaving_us.is_some() {
-                return Err(format!("{name} is {standing:?}"));
+            let component_state = link.group.component_state();
+            if component_state != ComponentState::Primary || process.leaving_us.is_some() {
+                return Err(format!("{name} is {component_state:?}"));
             }
             let configuration = link.group.configuration();
             let missing = configuration.members.len() != self.machines.len();
@@ -326,9 +326,9 @@ impl World {
                 ),
                 (
                     "bytes of others' large payloads",
-                    link.group.parcels_len(),
+                    link.group.bulk_payloads_len(),
                     // Besides the limit: the next submission of each origin, and one payload of the first origin.
-                    self.plan.parcels_bytes + (nodes + 1) * largest,
+                    self.plan.bulk_bytes + (nodes + 1) * largest,
                 ),
             ];
             for (name, value, limit) in sizes {

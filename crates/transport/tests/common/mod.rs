@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use trireme_transport::*;
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Core {
     pub mesh: Mesh,
@@ -127,7 +127,7 @@ impl Node {
     /// A caller without a mesh.
     pub fn call(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address.literal().unwrap()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
@@ -139,7 +139,7 @@ impl Node {
         let to = self.address.literal().unwrap();
         socket.connect(&to.into()).unwrap();
         let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
@@ -234,7 +234,7 @@ impl Drop for Node {
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

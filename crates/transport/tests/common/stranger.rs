@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use trireme_tls::{Claim, Credentials, Handshake, Progress, Role, Session};
 use trireme_transport::*;
 
-use super::{Node, PATIENCE};
+use super::{Node, TIMEOUT};
 
 /// How often a socket is tried.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -71,7 +71,7 @@ impl Stranger {
         tcp.set_nonblocking(true).unwrap();
         tcp.set_nodelay(true).unwrap();
         let mut handshake = Handshake::new(credentials, role, tcp).unwrap();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let session = loop {
             match handshake.step().unwrap() {
                 Progress::Done(session) => break session,
@@ -107,7 +107,7 @@ impl Stranger {
 
     /// So many bytes, or what there is before the end.
     pub fn hear_raw(&mut self, len: usize) -> Vec<u8> {
-        let (mut heard, until) = (Vec::new(), Instant::now() + PATIENCE);
+        let (mut heard, until) = (Vec::new(), Instant::now() + TIMEOUT);
         while heard.len() < len {
             self.session.readable(false);
             let mut byte = [0];

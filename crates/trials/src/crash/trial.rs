@@ -28,7 +28,7 @@ use trireme_testbed::verify::{VerifyError, verify_identical};
 const AFTERWARDS: Duration = Duration::from_millis(300);
 
 /// Extra time for a cluster that serves too late, so that its tables can still be compared.
-const MORE_PATIENCE: Duration = Duration::from_secs(30);
+const MORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of operator interventions and of restarts of ended servers; then the schedule is given up.
 const HUMAN_ACTIONS: usize = 3;
@@ -198,10 +198,10 @@ impl<'a> Trial<'a> {
     fn await_service(&mut self, load: &Load, started: Duration) -> Result<(), CrashError> {
         let limit = Duration::from_secs(self.plan.serve_within_s);
         let mut since = started;
-        let mut patience = limit;
+        let mut timeout = limit;
         let mut late = false;
         for actions in 0.. {
-            let action = match serving::wait(&self.cluster, load, since, patience)? {
+            let action = match serving::wait(&self.cluster, load, since, timeout)? {
                 Served::All => {
                     self.report.served_since_start = Some(load.now().saturating_sub(started));
                     return Ok(());
@@ -212,7 +212,7 @@ impl<'a> Trial<'a> {
                     let violation = Violation::NotServing { within_s, states };
                     self.violated(violation);
                     if !self.cluster.settings().is_galera() {
-                        patience += MORE_PATIENCE;
+                        timeout += MORE_TIMEOUT;
                         continue;
                     }
                     operator::help(&mut self.cluster)?
@@ -237,7 +237,7 @@ impl<'a> Trial<'a> {
             };
             self.violated(Violation::HumanAction(action));
             since = load.now();
-            patience = limit + MORE_PATIENCE;
+            timeout = limit + MORE_TIMEOUT;
         }
         Ok(())
     }

@@ -9,15 +9,15 @@ impl Liar<'_, '_> {
     /// Changes one thing in a log.
     pub fn damage(&mut self, log: &mut RecoveredLog) {
         let index = self.dice.below(log.entries.len());
-        let last = log.entries.last().map(|entry| entry.ballot);
+        let last = log.entries.last().map(|entry| entry.term);
         match (self.dice.below(8), log.entries.get_mut(index)) {
             (0 | 1, Some(entry)) => {
                 if let WireBody::Full(body) = self.wire_body() {
                     entry.body = body;
                 }
             }
-            (2, Some(entry)) => entry.ballot = self.ballot(),
-            (3, Some(entry)) => entry.ballot = last.unwrap_or_default(),
+            (2, Some(entry)) => entry.term = self.term(),
+            (3, Some(entry)) => entry.term = last.unwrap_or_default(),
             (4, Some(entry)) => entry.position = self.position(),
             (5, _) => drop(log.entries.drain(index..)),
             (6, _) => log.commit = self.position(),
@@ -59,7 +59,7 @@ impl Liar<'_, '_> {
                     if let Some(last) = append.entries.last() {
                         append.entries.push(WireEntry {
                             position: last.position + 1,
-                            ballot: last.ballot.max(append.ballot),
+                            term: last.term.max(append.term),
                             body: self.wire_body(),
                         });
                     }

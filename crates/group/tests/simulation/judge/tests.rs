@@ -7,8 +7,8 @@ use trireme_group::{Member, ReplicaId, Uuid};
 
 use super::*;
 
-fn ballot(number: u64) -> Ballot {
-    Ballot {
+fn term(number: u64) -> Term {
+    Term {
         number,
         replica: ReplicaId(Uuid([1; 16])),
     }
@@ -49,7 +49,7 @@ fn history(entries: &[(u64, u64, Body)]) -> Judge {
     for (position, number, body) in entries {
         let entry = Entry {
             position: *position,
-            ballot: ballot(*number),
+            term: term(*number),
             body: body.clone(),
         };
         let delivery = match body {
@@ -62,7 +62,7 @@ fn history(entries: &[(u64, u64, Body)]) -> Judge {
             }
             _ => None,
         };
-        judge.committed("n", ballot(*number), &entry, delivery.as_ref());
+        judge.committed("n", term(*number), &entry, delivery.as_ref());
     }
     judge
 }
@@ -77,7 +77,7 @@ fn breaks(rule: &str, test: impl FnOnce() + std::panic::UnwindSafe) {
 
 fn good() -> Vec<(u64, u64, Body)> {
     vec![
-        (1, 1, Body::BallotStart),
+        (1, 1, Body::TermStart),
         (2, 1, Body::Configuration(view(1))),
         (3, 1, submission(1)),
         (4, 1, submission(2)),
@@ -105,11 +105,11 @@ fn a_sound_history_passes() {
 #[test]
 fn broken_histories_do_not() {
     breaks("rule 1", || {
-        drop(history(&good_and((3, 1, Body::BallotStart))))
+        drop(history(&good_and((3, 1, Body::TermStart))))
     });
     breaks("rule 1", || drop(history(&good_and((3, 2, submission(1))))));
     breaks("rule 3", || {
-        drop(history(&good_and((5, 0, Body::BallotStart))))
+        drop(history(&good_and((5, 0, Body::TermStart))))
     });
     breaks("rule 3", || {
         drop(history(&good_and((5, 1, Body::Configuration(view(3))))))
@@ -142,9 +142,9 @@ fn lost_commits_and_stale_reads_are_seen() {
         judge.failed("n", SubmissionId { number: 3, ..id }, Fate::Withdrawn);
         let entry = Entry {
             position: 5,
-            ballot: ballot(1),
+            term: term(1),
             body: submission(3),
         };
-        judge.committed("n", ballot(1), &entry, None);
+        judge.committed("n", term(1), &entry, None);
     });
 }

@@ -1,6 +1,6 @@
 //! The observations of a directed schedule on its stage.
 
-use trireme_group::{Body, Entry, Group, Position, Standing};
+use trireme_group::{Body, ComponentState, Entry, Group, Position};
 use trireme_replicator::{Code, LocalState};
 
 use super::Stage;
@@ -30,14 +30,14 @@ impl Stage<'_> {
     }
 
     /// The number of the term that the node has promised.
-    pub fn ballot(&self, node: NodeId) -> u64 {
-        self.group(node).map_or(0, |group| group.ballot().number)
+    pub fn term(&self, node: NodeId) -> u64 {
+        self.group(node).map_or(0, |group| group.term().number)
     }
 
     /// True if the node has promised a term of the other node, whether that one leads or not.
     pub fn has_promised(&self, node: NodeId, other: NodeId) -> bool {
-        let ballot = self.group(node).map(Group::ballot);
-        ballot.is_some_and(|ballot| ballot.replica == self.world.machines[other].replica)
+        let term = self.group(node).map(Group::term);
+        term.is_some_and(|term| term.replica == self.world.machines[other].replica)
     }
 
     /// The end of the node's log.
@@ -51,8 +51,9 @@ impl Stage<'_> {
     }
 
     /// The node's component state.
-    pub fn standing(&self, node: NodeId) -> Standing {
-        self.group(node).map_or(Standing::Outside, Group::standing)
+    pub fn component_state(&self, node: NodeId) -> ComponentState {
+        self.group(node)
+            .map_or(ComponentState::Outside, Group::component_state)
     }
 
     /// The number of the node's committed view.

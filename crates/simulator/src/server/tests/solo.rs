@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob, Start};
-use trireme_group::{Ballot, Config, Incarnation, Member, ReplicaId, Uuid};
+use trireme_group::{Config, Incarnation, Member, ReplicaId, Term, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Level, NoHistory, Options, Replicator, Status};
 
@@ -23,7 +23,7 @@ struct Out {
 
 impl Outside for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
-    fn promise(&mut self, _ballot: Ballot) -> Result<(), NotKept> {
+    fn promise(&mut self, _term: Term) -> Result<(), NotKept> {
         Ok(())
     }
     fn in_log(&mut self, _id: Uuid) -> Result<(), NotKept> {
@@ -99,7 +99,7 @@ impl Solo {
         let disk = MemoryDisk::new();
         let start = Start {
             config: Config::new(me),
-            promised: Ballot::default(),
+            promised: Term::default(),
             last_log: Uuid::NIL,
             recover: false,
             boot_id: [0; 16],

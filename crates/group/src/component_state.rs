@@ -12,16 +12,16 @@ use crate::group::Group;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::known;
 use crate::leaving::{HANDOVER_MS, LEAVE_RETRY_MS, Leaving};
-use crate::message::{Message, Status, Wish};
+use crate::message::{Message, Preference, Status};
 use crate::missing::Missing;
 
 impl Group {
     pub(crate) fn own_status(&self) -> Status {
         let configuration = &self.log.committed().configuration;
         Status {
-            ballot: self.vote.promised(),
+            term: self.vote.promised(),
             leader: self.role.is_leader(),
-            standing: self.component.state(),
+            component_state: self.component.state(),
             history: self.log.committed().history,
             overrides: self.log.committed().overrides.clone(),
             configuration_number: configuration.number,
@@ -108,7 +108,7 @@ impl Group {
             }
             self.component.majority_mut().heard(self.context.now());
             if self.component.is_non_primary() && self.may_order() {
-                self.wish_reform();
+                self.request_reform();
             }
         }
         if self.component.is_primary()
@@ -205,18 +205,18 @@ impl Group {
         let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
         let willing = |m: &Incarnation| {
             let status = self.peers.status_of(*m);
-            status.is_none_or(|status| status.outlook.wish != Wish::Never)
+            status.is_none_or(|status| status.outlook.preference != Preference::Never)
         };
-        let standing = |m: &Incarnation| {
+        let component_state = |m: &Incarnation| {
             let acked = leader.replication.acked(*m);
             (acked == end, willing(m), acked, *m)
         };
-        let best = candidates.map(standing).max();
-        let patience_over = |since: TimeMs| self.context.now() >= since + HANDOVER_MS;
-        let again = leaving.handed_at.is_none_or(patience_over);
+        let best = candidates.map(component_state).max();
+        let is_overdue = |since: TimeMs| self.context.now() >= since + HANDOVER_MS;
+        let again = leaving.handed_at.is_none_or(is_overdue);
         match best {
             Some((complete, _, _, successor))
-                if again && (complete || patience_over(leaving.since)) =>
+                if again && (complete || is_overdue(leaving.since)) =>
             {
                 leaving.handed_at = Some(self.context.now());
                 leaving.passed_over.push(successor);

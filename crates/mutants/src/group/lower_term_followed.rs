@@ -4,4 +4,4 @@
 //! majority.
 
 pub(crate) const MISTAKE: &str =
-    "a leader of a ballot below the promised one is followed (rule 1)";
+    "a leader of a term below the promised one is followed (rule 1)";

@@ -12,9 +12,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::bulk::BulkOutput;
 use crate::configuration::{Configuration, Member};
-use crate::ids::{Incarnation, ParcelId, TimeMs};
+use crate::ids::{BulkId, Incarnation, TimeMs};
 use crate::known::Known;
-use crate::message::{Message, Parcel};
+use crate::message::{BulkPayload, Message};
 
 /// An offer is repeated after this time to the members that do not hold the payload.
 const OFFER_AGAIN_MS: TimeMs = 1_000;
@@ -22,7 +22,7 @@ const OFFER_AGAIN_MS: TimeMs = 1_000;
 /// A bulk payload that is not submitted yet.
 #[derive(Clone, Debug, Hash)]
 struct Spread {
-    parcel: Parcel,
+    bulk: BulkPayload,
     payload: Bytes,
     held_by: BTreeSet<Incarnation>,
     /// Time of the last offer; None: its turn has not come.
@@ -37,19 +37,19 @@ struct Spread {
 
 /// Own bulk payloads, in the order in which they were handed in.
 #[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Spreading {
+pub(crate) struct OwnBulk {
     queue: VecDeque<Spread>,
     last_number: u64,
 }
 
-impl Spreading {
-    pub(crate) fn payload(&self, parcel: u64) -> Option<&Bytes> {
-        let spread = self.queue.iter().find(|s| s.parcel.number == parcel)?;
+impl OwnBulk {
+    pub(crate) fn payload(&self, bulk: u64) -> Option<&Bytes> {
+        let spread = self.queue.iter().find(|s| s.bulk.number == bulk)?;
         Some(&spread.payload)
     }
 
     /// True if this member ever had a bulk payload.
-    pub(crate) fn has_spread(&self) -> bool {
+    pub(crate) fn has_any(&self) -> bool {
         self.last_number > 0
     }
 
@@ -61,20 +61,20 @@ impl Spreading {
     /// Takes a payload. On a non-primary member it may be submitted at once, and that submission fails.
     pub(crate) fn spread(
         &mut self,
-        parcel: Parcel,
+        bulk: BulkPayload,
         payload: Bytes,
         is_primary: bool,
     ) -> Vec<BulkOutput> {
         assert!(
-            parcel.number > self.last_number,
-            "parcels are numbered in ascending order"
+            bulk.number > self.last_number,
+            "bulk payloads are numbered in ascending order"
         );
-        self.last_number = parcel.number;
+        self.last_number = bulk.number;
         if !is_primary {
-            return vec![BulkOutput::MaySubmit(parcel.number)];
+            return vec![BulkOutput::MaySubmit(bulk.number)];
         }
         self.queue.push_back(Spread {
-            parcel,
+            bulk,
             payload,
             held_by: BTreeSet::new(),
             offered_at: None,
@@ -89,7 +89,7 @@ impl Spreading {
     pub(crate) fn recall(&mut self, known: Known, number: u64) -> Vec<BulkOutput> {
         match self.take(number) {
             Some(_) => vec![
-                BulkOutput::Unstage(parcel_id(known.me(), number)),
+                BulkOutput::Unstage(bulk_id(known.me(), number)),
                 self.offer_to(known.others()),
             ],
             None => Vec::new(),
@@ -101,15 +101,15 @@ impl Spreading {
         &mut self,
         me: Incarnation,
         number: u64,
-    ) -> (Option<(Parcel, Bytes)>, Vec<BulkOutput>) {
+    ) -> (Option<(BulkPayload, Bytes)>, Vec<BulkOutput>) {
         let Some(spread) = self.take(number) else {
             return (None, Vec::new());
         };
-        let outputs = match spread.staged < spread.parcel.len {
-            true => vec![BulkOutput::Unstage(parcel_id(me, number))],
+        let outputs = match spread.staged < spread.bulk.len {
+            true => vec![BulkOutput::Unstage(bulk_id(me, number))],
             false => Vec::new(),
         };
-        (Some((spread.parcel, spread.payload)), outputs)
+        (Some((spread.bulk, spread.payload)), outputs)
     }
 
     /// The majority is lost: drops all payloads, and tells the others. Otherwise the parts that they hold would occupy
@@ -121,8 +121,8 @@ impl Spreading {
             outputs.push(self.offer_to(known.others()));
         }
         for spread in given_up {
-            let number = spread.parcel.number;
-            outputs.push(BulkOutput::Unstage(parcel_id(known.me(), number)));
+            let number = spread.bulk.number;
+            outputs.push(BulkOutput::Unstage(bulk_id(known.me(), number)));
             if !spread.told {
                 outputs.push(BulkOutput::MaySubmit(number));
             }
@@ -139,15 +139,15 @@ impl Spreading {
         len: u32,
     ) -> Option<BulkOutput> {
         let mut queue = self.queue.iter_mut();
-        let spread = queue.find(|spread| spread.parcel.number == number);
+        let spread = queue.find(|spread| spread.bulk.number == number);
         let least = known.context.config().staged_bytes;
         let is_next =
-            |s: &&mut Spread| s.parcel.len >= least && s.staged == offset && s.kept != u32::MAX;
+            |s: &&mut Spread| s.bulk.len >= least && s.staged == offset && s.kept != u32::MAX;
         let spread = spread.filter(is_next)?;
-        let until = offset.saturating_add(len).min(spread.parcel.len);
+        let until = offset.saturating_add(len).min(spread.bulk.len);
         spread.staged = until;
         Some(BulkOutput::Stage {
-            parcel: parcel_id(known.me(), number),
+            bulk: bulk_id(known.me(), number),
             offset,
             bytes: spread.payload.slice(offset as usize..until as usize),
         })
@@ -156,7 +156,7 @@ impl Spreading {
     /// The log has written this many bytes of an own bulk payload.
     pub(crate) fn staged(&mut self, number: u64, until: u32) {
         let mut queue = self.queue.iter_mut();
-        if let Some(spread) = queue.find(|spread| spread.parcel.number == number) {
+        if let Some(spread) = queue.find(|spread| spread.bulk.number == number) {
             spread.kept = spread.kept.max(until);
         }
     }
@@ -170,7 +170,7 @@ impl Spreading {
             let is_held = is_held(known, leader, &spread.held_by) && is_written;
             if is_held || planted(Mutant::LargeNotAwaited) {
                 spread.told = true;
-                outputs.push(BulkOutput::MaySubmit(spread.parcel.number));
+                outputs.push(BulkOutput::MaySubmit(spread.bulk.number));
                 continue;
             }
             if spread.offered_at.is_none() {
@@ -199,35 +199,35 @@ impl Spreading {
     /// A connection is new, or has lost messages: repeats the offer to this peer.
     pub(crate) fn offer_anew(&self, known: Known, peer: Incarnation) -> Option<BulkOutput> {
         let is_member = known.log.latest().member(peer).is_some();
-        (self.has_spread() && is_member).then(|| self.offer_to(vec![peer]))
+        (self.has_any() && is_member).then(|| self.offer_to(vec![peer]))
     }
 
     /// A member holds a bulk payload completely.
-    pub(crate) fn held(&mut self, from: Incarnation, parcel: u64) {
+    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) {
         let mut queue = self.queue.iter_mut();
-        if let Some(spread) = queue.find(|spread| spread.parcel.number == parcel) {
+        if let Some(spread) = queue.find(|spread| spread.bulk.number == bulk) {
             spread.held_by.insert(from);
         }
     }
 
     fn offer_to(&self, to: Vec<Incarnation>) -> BulkOutput {
-        let oldest = self.queue.front().map(|spread| spread.parcel.number);
+        let oldest = self.queue.front().map(|spread| spread.bulk.number);
         let mut queue = self.queue.iter();
         let offered = queue.find(|s| s.offered_at.is_some() && !s.told);
         let message = Message::Offer {
             oldest: oldest.unwrap_or(self.last_number + 1),
-            parcel: offered.map(|s| s.parcel),
+            bulk: offered.map(|s| s.bulk),
         };
         BulkOutput::Send(to, message)
     }
 
     fn take(&mut self, number: u64) -> Option<Spread> {
-        let index = (self.queue.iter()).position(|s| s.parcel.number == number)?;
+        let index = (self.queue.iter()).position(|s| s.bulk.number == number)?;
         self.queue.remove(index)
     }
 }
 
-impl Parcel {
+impl BulkPayload {
     /// Returns the payload of a submission, with its final first bytes, and its digest.
     pub(crate) fn filled_in(&self, payload: Bytes, head: &[u8]) -> (Bytes, u32) {
         let rest = payload.len() - head.len();
@@ -236,8 +236,8 @@ impl Parcel {
     }
 }
 
-fn parcel_id(origin: Incarnation, number: u64) -> ParcelId {
-    ParcelId { origin, number }
+fn bulk_id(origin: Incarnation, number: u64) -> BulkId {
+    BulkId { origin, number }
 }
 
 /// True if members with more than half of the votes hold it, and also the leader, which could not order it otherwise.
@@ -268,48 +268,48 @@ mod tests {
         let fixture = Fixture::of(3);
         let known = fixture.known();
         let [second, third] = [2, 3].map(|n| member(n).incarnation);
-        let mut spreading = Spreading::default();
-        let parcel = Parcel {
+        let mut own_bulk = OwnBulk::default();
+        let bulk = BulkPayload {
             number: 1,
             len: 3,
-            ..Parcel::default()
+            ..BulkPayload::default()
         };
         let payload = Bytes::from_static(b"abc");
-        assert_eq!(spreading.spread(parcel, payload, true), []);
-        let (oldest, parcel) = (1, Some(parcel));
-        let offer = Message::Offer { oldest, parcel };
+        assert_eq!(own_bulk.spread(bulk, payload, true), []);
+        let (oldest, bulk) = (1, Some(bulk));
+        let offer = Message::Offer { oldest, bulk };
         let offered = BulkOutput::Send(vec![second, third], offer);
-        assert_eq!(spreading.pursue(known, Some(second)), [offered]);
-        spreading.held(third, 1);
-        assert_eq!(spreading.pursue(known, Some(second)), [], "not the leader");
-        spreading.held(second, 1);
-        let outputs = spreading.pursue(known, Some(second));
+        assert_eq!(own_bulk.pursue(known, Some(second)), [offered]);
+        own_bulk.held(third, 1);
+        assert_eq!(own_bulk.pursue(known, Some(second)), [], "not the leader");
+        own_bulk.held(second, 1);
+        let outputs = own_bulk.pursue(known, Some(second));
         assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
     }
 
     #[test]
     fn without_a_majority_it_may_be_submitted_at_once() {
-        let mut spreading = Spreading::default();
+        let mut own_bulk = OwnBulk::default();
         let number = 1;
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number,
-            ..Parcel::default()
+            ..BulkPayload::default()
         };
-        let outputs = spreading.spread(parcel, Bytes::new(), false);
+        let outputs = own_bulk.spread(bulk, Bytes::new(), false);
         assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
         let me = Incarnation::default();
-        assert_eq!(spreading.submit(me, 1), (None, Vec::new()));
+        assert_eq!(own_bulk.submit(me, 1), (None, Vec::new()));
     }
 
     #[test]
     fn a_head_takes_its_place_and_counts_in_the_digest() {
-        let parcel = Parcel {
+        let bulk = BulkPayload {
             number: 1,
             len: 4,
             head: 2,
             digest: crc32c(b"cd"),
         };
-        let (payload, digest) = parcel.filled_in(Bytes::from_static(b"..cd"), b"ab");
+        let (payload, digest) = bulk.filled_in(Bytes::from_static(b"..cd"), b"ab");
         assert_eq!((&payload[..], digest), (&b"abcd"[..], crc32c(b"abcd")));
     }
 }

@@ -4,8 +4,8 @@ use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
 use crate::event::{Event, Recovered, RecoveredLog};
-use crate::ids::{Ballot, Incarnation, Uuid};
-use crate::message::{Message, Standing};
+use crate::ids::{Incarnation, Term, Uuid};
+use crate::message::{ComponentState, Message};
 
 /// A process that goes on with what is in `node`'s log now.
 fn with_log_of(cores: &Cores, node: usize) -> Recovered {
@@ -14,7 +14,7 @@ fn with_log_of(cores: &Cores, node: usize) -> Recovered {
     let end = cores.nodes[node].group.end();
     entries.retain(|entry| entry.position <= end);
     Recovered {
-        promised: cores.nodes[node].group.ballot(),
+        promised: cores.nodes[node].group.term(),
         amnesiac: false,
         lost_views: false,
         log: Some(RecoveredLog {
@@ -75,21 +75,21 @@ fn the_promise_of_a_copy_elects_nobody() {
     cores.lines_ms.clear();
     cores.pass(3_000);
     for node in [2, 3] {
-        assert_eq!(cores.standing(node), Standing::Primary);
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
         assert_eq!(cores.delivered(node), 1, "node {node}");
     }
-    assert_eq!(cores.standing(4), Standing::NonPrimary);
+    assert_eq!(cores.component_state(4), ComponentState::NonPrimary);
 }
 
 /// Also when the other one has died meanwhile: what it had is not in its copy.
 #[test]
-fn a_copy_that_knows_of_its_twin_has_no_vote_when_that_is_gone() {
+fn a_copy_that_knows_of_its_duplicate_has_no_vote_when_that_is_gone() {
     let mut cores = only_the_copied_has_it();
     cores.kill(3);
     cores.cut.clear();
     cores.pass(10_000);
     for node in [2, 4] {
-        assert_eq!(cores.standing(node), Standing::NonPrimary);
+        assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
         assert!(!cores.nodes[node].group.is_leader());
     }
 }
@@ -102,15 +102,18 @@ fn of_two_without_a_seat_none_has_a_vote() {
     let (left, other) = (with_log_of(&before, 1), with_log_of(&before, 2));
     let mut cores = Cores::none();
     let node = cores.start(named(2, 60), other);
-    let twins = [50, 40].map(|byte| cores.start(named(1, byte), left.clone()));
+    let duplicates = [50, 40].map(|byte| cores.start(named(1, byte), left.clone()));
     cores.pass(12_000);
-    assert_eq!(cores.standing(node), Standing::NonPrimary);
+    assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
     let actions = format!("{:?}", cores.nodes[node].actions);
     assert!(actions.contains("two processes run with the replica id"));
-    cores.kill(twins[1]);
+    cores.kill(duplicates[1]);
     cores.pass(3_000);
-    assert_eq!(cores.standing(node), Standing::Primary);
-    assert_eq!(cores.standing(twins[0]), Standing::Primary);
+    assert_eq!(cores.component_state(node), ComponentState::Primary);
+    assert_eq!(
+        cores.component_state(duplicates[0]),
+        ComponentState::Primary
+    );
 }
 
 /// A process of node 1's data directory, which goes for leadership as `seek` says, and of whose directory a copy comes to
@@ -150,7 +153,7 @@ fn an_override_is_not_held_up_by_a_copy() {
         cores.event(seeker, Event::ForcePrimary { override_id });
     });
     assert!(cores.members(seeker).contains(&"process50"));
-    assert_eq!(cores.standing(seeker), Standing::Primary);
+    assert_eq!(cores.component_state(seeker), ComponentState::Primary);
 }
 
 /// A copy of the leader's data directory is not taken for the leader, whatever it says.
@@ -163,16 +166,16 @@ fn a_copy_of_the_leaders_is_not_followed() {
     cores.pass(1_000);
     (1..=5).for_each(|number| cores.submit(0, number));
     assert_eq!([0, 1, 2].map(|node| cores.delivered(node)), [5, 5, 5]);
-    let ballot = cores.nodes[1].group.ballot();
-    let higher = Ballot {
-        number: ballot.number + 1,
+    let term = cores.nodes[1].group.term();
+    let higher = Term {
+        number: term.number + 1,
         replica: replica(0),
     };
     for node in 0..3 {
         let forced = None;
-        let ballot = higher;
-        cores.say(copy, node, Message::Prepare { ballot, forced });
-        assert!(cores.nodes[node].group.ballot() < higher);
+        let term = higher;
+        cores.say(copy, node, Message::Prepare { term, forced });
+        assert!(cores.nodes[node].group.term() < higher);
     }
     assert!(cores.nodes[0].group.is_leader());
 }

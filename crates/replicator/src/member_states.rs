@@ -17,19 +17,19 @@ impl Control {
     pub(crate) fn reseat(&mut self, first: bool) -> Vec<Lost> {
         let before = std::mem::take(&mut self.members);
         for member in &self.configuration.members {
-            let mut seat = before
+            let mut member_state = before
                 .get(&member.incarnation)
                 .cloned()
                 .unwrap_or(MemberState::new(NodeState::Joiner));
             if first && !member.arbitrator {
                 // The founder of a history has its state.
-                seat.enter(NodeState::Synced);
+                member_state.enter(NodeState::Synced);
             }
-            self.members.insert(member.incarnation, seat);
+            self.members.insert(member.incarnation, member_state);
         }
         let mut lost = Vec::new();
-        for (donor, seat) in before {
-            match seat.donates_to {
+        for (donor, member_state) in before {
+            match member_state.donates_to {
                 Some(joiner) if !self.members.contains_key(&donor) => {
                     lost.push(Lost { donor, joiner });
                     self.note_failed(joiner);
@@ -59,9 +59,9 @@ impl Control {
             return None;
         }
         let donor = self.choose_donor(from, preference);
-        if let Some(seat) = donor.and_then(|donor| self.members.get_mut(&donor)) {
-            seat.enter(NodeState::Donor);
-            seat.donates_to = Some(from);
+        if let Some(member_state) = donor.and_then(|donor| self.members.get_mut(&donor)) {
+            member_state.enter(NodeState::Donor);
+            member_state.donates_to = Some(from);
             self.failed.retain(|joiner| *joiner != from);
         } else if !bypass {
             self.doubts(from, -1);
@@ -71,10 +71,10 @@ impl Control {
 
     /// Handles the end of a donation. Returns its joiner.
     pub(crate) fn has_donated(&mut self, donor: Incarnation, rcode: i32) -> Option<Incarnation> {
-        let seat = self.members.get_mut(&donor)?;
-        let joiner = seat.donates_to.take()?;
-        if !seat.is_desynced() {
-            seat.enter(NodeState::Joined);
+        let member_state = self.members.get_mut(&donor)?;
+        let joiner = member_state.donates_to.take()?;
+        if !member_state.is_desynced() {
+            member_state.enter(NodeState::Joined);
         }
         if rcode < 0 {
             self.note_failed(joiner);
@@ -113,19 +113,22 @@ impl Control {
         if !self.may_leave_out(member) {
             return false;
         }
-        if let Some(seat) = self.members.get_mut(&member) {
-            seat.left_out = true;
-            seat.enter(NodeState::Donor);
+        if let Some(member_state) = self.members.get_mut(&member) {
+            member_state.left_out = true;
+            member_state.enter(NodeState::Donor);
         }
         true
     }
 
     pub(crate) fn caught_up(&mut self, from: Incarnation) -> bool {
-        let seat = self.members.get_mut(&from).filter(|seat| seat.left_out);
-        if let Some(seat) = seat {
-            seat.left_out = false;
-            if !seat.is_desynced() {
-                seat.enter(NodeState::Synced);
+        let member_state = self
+            .members
+            .get_mut(&from)
+            .filter(|member_state| member_state.left_out);
+        if let Some(member_state) = member_state {
+            member_state.left_out = false;
+            if !member_state.is_desynced() {
+                member_state.enter(NodeState::Synced);
             }
             return true;
         }
@@ -143,20 +146,20 @@ impl Control {
         if self.abstains(from) && !matches!(message, Message::Joined) {
             return false;
         }
-        let Some(seat) = self.members.get_mut(&from) else {
+        let Some(member_state) = self.members.get_mut(&from) else {
             return false; // `submission` has looked it up
         };
         match (message, state) {
-            (Message::Joined, NodeState::Joiner) => seat.enter(NodeState::Joined),
-            (Message::Synced, NodeState::Joined) => seat.enter(NodeState::Synced),
+            (Message::Joined, NodeState::Joiner) => member_state.enter(NodeState::Joined),
+            (Message::Synced, NodeState::Joined) => member_state.enter(NodeState::Synced),
             (Message::Desync, NodeState::Donor | NodeState::Joined | NodeState::Synced) => {
-                seat.desyncs += 1;
-                seat.enter(NodeState::Donor);
+                member_state.desyncs += 1;
+                member_state.enter(NodeState::Donor);
             }
-            (Message::Resync, NodeState::Donor) if seat.desyncs > 0 => {
-                seat.desyncs -= 1;
-                if !seat.is_desynced() {
-                    seat.enter(NodeState::Joined);
+            (Message::Resync, NodeState::Donor) if member_state.desyncs > 0 => {
+                member_state.desyncs -= 1;
+                if !member_state.is_desynced() {
+                    member_state.enter(NodeState::Joined);
                 }
             }
             _ => return false,
