@@ -142,33 +142,21 @@ impl Replicator {
 
     /// Carries out resync(). If it cannot be ordered now, it is ordered later ([`Self::settle_desyncs`]).
     pub(crate) fn resync(&mut self, ticket: Ticket) {
-        self.desyncs_granted = self.desyncs_granted.saturating_sub(1);
+        self.submissions.take_back_desync();
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 
     /// Brings this node's desyncs in the order to the number that its callers were told. They differ when a desync that
     /// was given up is ordered after all, or a repeated resync is.
     pub(crate) fn settle_desyncs(&mut self) {
-        let member_state = self
-            .context
-            .control()
-            .and_then(|c| c.members.get(&self.context.me()));
-        let Some(member_state) =
-            member_state.filter(|member_state| member_state.state != NodeState::Joiner)
-        else {
-            return;
-        };
-        // Checked at every event: nearly always there is nothing to do.
-        if member_state.desyncs == self.desyncs_granted || self.submissions.changes_desyncs() {
-            return;
-        }
-        if member_state.desyncs > self.desyncs_granted {
-            if planted(Mutant::DesyncNeverLifted) {
-                return;
-            }
-            self.submit(Sent::Resync, &Message::Resync);
-        } else {
-            self.submit(Sent::UnheardDesync, &Message::Desync);
+        let counted = (self.context.my_state())
+            .filter(|member| member.state != NodeState::Joiner)
+            .map(|member| member.desyncs);
+        match counted.and_then(|counted| self.submissions.missing_desync(counted)) {
+            Some(Sent::Resync) if planted(Mutant::DesyncNeverLifted) => {}
+            Some(Sent::Resync) => self.submit(Sent::Resync, &Message::Resync),
+            Some(sent) => self.submit(sent, &Message::Desync),
+            None => {}
         }
     }
 }

@@ -32,7 +32,6 @@ impl Replicator {
         self.counters.connect(self.context.now_ms());
         self.intake.start_over();
         self.retention.start_over();
-        self.lag.start_over();
         self.executor.start_over();
         self.submissions.start_over();
         self.voting = Voting::default();
@@ -41,7 +40,6 @@ impl Replicator {
         self.pauses.start_over();
         self.announcements.start_over();
         self.flow_control.start_over(self.context.now_ms());
-        (self.desyncs_granted, self.donation_result) = (0, None);
         let control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {
                 let local = self.database.local();

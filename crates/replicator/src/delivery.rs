@@ -321,7 +321,9 @@ impl Replicator {
             // between. `settle_desyncs` takes back the desync that the order has counted.
             let crossed = !as_donor && self.donates_to().is_some();
             let granted = !refused && !crossed;
-            self.desyncs_granted += u32::from(granted);
+            if granted {
+                self.submissions.grant_desync();
+            }
             let code = if granted { Code::Ok } else { Code::TrxFail };
             self.answer(ticket, Answer::unordered(code));
         }
@@ -350,7 +352,7 @@ impl Replicator {
 
     fn record(&mut self, position: Position, seqno: Seqno, depends_on: Seqno, failed: bool) {
         self.retention.took(position, seqno);
-        (self.lag).ordered(seqno, self.context.now_ms(), self.executor.low());
+        (self.executor).note_ordered(seqno, self.context.now_ms());
         let is_dropped =
             planted(Mutant::AppliedDependenceDropped) && depends_on <= self.executor.low();
         let depends_on = if is_dropped { 0 } else { depends_on };

@@ -25,7 +25,7 @@ impl Replicator {
         self.context.advance(now_ms);
         self.dispatch(event, history);
         self.settle(history);
-        out.append(&mut self.out);
+        self.out.drain_into(out);
     }
 
     fn dispatch(&mut self, event: Event, history: &dyn History) {

@@ -28,10 +28,8 @@ impl Replicator {
             Ok(message) => message,
             Err(error) => {
                 let text = || format!("message of {from} cannot be read: {error}");
-                if let Some(text) = self.complaints.line(from, self.context.now_ms(), text) {
-                    self.log(Level::Warn, text);
-                }
-                return;
+                let now_ms = self.context.now_ms();
+                return self.out.complain(Level::Warn, from, now_ms, text);
             }
         };
         if message.is_of_members() && !self.is_member(from) {
@@ -100,9 +98,8 @@ impl Replicator {
     pub(crate) fn unserved(&mut self, to: Incarnation, seqno: Seqno) {
         // galera_gcache_recover_full_gcache looks for these words.
         let text = || format!("IST first seqno {seqno} not found from cache, falling back to SST");
-        if let Some(text) = (self.complaints).line(to, self.context.now_ms(), text) {
-            self.log(Level::Info, text);
-        }
+        let now_ms = self.context.now_ms();
+        (self.out).complain(Level::Info, to, now_ms, text);
         self.refuse_pull(to, seqno);
     }
 
@@ -182,25 +179,25 @@ impl Replicator {
     pub(crate) fn review_donation(&mut self) {
         if self.donates_to().is_some()
             && !self.executor.queue().donates()
-            && self.donation_result.is_none()
+            && self.submissions.donation_result().is_none()
         {
             self.end_donation(CANCELED);
         }
     }
 
     fn end_donation(&mut self, rcode: i32) {
-        self.donation_result = Some(rcode);
+        self.submissions.donation_ended(rcode);
         self.owed_donation();
     }
 
     /// Reports the end of a donation, as soon as the order takes the report. It goes behind the rollback fragments of
     /// this node: the sent state may lack the fragments that they undo (rule 7).
     pub(crate) fn owed_donation(&mut self) {
-        let Some(rcode) = self.donation_result else {
+        let Some(rcode) = self.submissions.donation_result() else {
             return;
         };
         if self.donates_to().is_none() {
-            self.donation_result = None;
+            self.submissions.forget_donation();
         } else if self.lifecycle.takes_part() && self.rollbacks_are_sent() {
             self.submit_once(Sent::Donated, &Message::Donated { rcode });
         }

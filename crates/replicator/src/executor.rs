@@ -10,6 +10,7 @@ mod apply_queue;
 mod conflicts;
 mod counters;
 mod isolation;
+mod lag;
 mod order;
 mod own_actions;
 mod own_transactions;
@@ -24,6 +25,7 @@ use crate::work::{Task, View, Work, WorkId};
 use apply_queue::ApplyQueue;
 use conflicts::Conflicts;
 use isolation::Isolations;
+use lag::Lag;
 use order::Order;
 use transactions::Transactions;
 
@@ -44,6 +46,7 @@ pub(crate) struct Executor {
     isolations: Isolations,
     conflicts: Conflicts,
     counters: ExecutorCounters,
+    lag: Lag,
 }
 
 impl Executor {
@@ -57,6 +60,7 @@ impl Executor {
             isolations: Isolations::default(),
             conflicts: Conflicts::default(),
             counters: ExecutorCounters::default(),
+            lag: Lag::default(),
         }
     }
 
@@ -65,6 +69,7 @@ impl Executor {
         self.queue.start_over();
         self.transactions.clear();
         self.isolations.clear();
+        self.lag.start_over();
     }
 
     /// Sets the database's position to this seqno of this history.
@@ -137,6 +142,16 @@ impl Executor {
     /// Lets this seqno leave commit order.
     pub(crate) fn leave(&mut self, seqno: Seqno) {
         self.order.leave(seqno);
+    }
+
+    /// Notes that the group has ordered this seqno now.
+    pub(crate) fn note_ordered(&mut self, seqno: Seqno, now_ms: u64) {
+        self.lag.ordered(seqno, now_ms, self.order.low());
+    }
+
+    /// Returns the age of the oldest seqno up to `top` that is ordered and not committed here.
+    pub(crate) fn lag_ms(&self, now_ms: u64, top: Seqno) -> u64 {
+        self.lag.age_ms(now_ms, self.order.low(), top)
     }
 
     /// Holds a donor's state still: nothing above `seqno` commits until [`Self::unhold`].

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod action_queue;
 mod announcements;
 mod calls;
 mod client;
@@ -41,7 +42,6 @@ mod history;
 mod incremental;
 mod intake;
 mod joiner;
-mod lag;
 mod last_action;
 mod leaving;
 mod lifecycle;

@@ -4,7 +4,8 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, HostAction, Level};
+use crate::action::{Answer, Level};
+use crate::action_queue::ActionQueue;
 use crate::announcements::Announcements;
 use crate::context::Context;
 use crate::counters::Counters;
@@ -15,7 +16,6 @@ use crate::executor::Executor;
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
 use crate::intake::Intake;
-use crate::lag::Lag;
 use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
@@ -33,9 +33,8 @@ use crate::voting::Voting;
 pub struct Replicator {
     pub(crate) context: Context,
     /// Actions of this call.
-    pub(crate) out: Vec<Action>,
+    pub(crate) out: ActionQueue,
     pub(crate) counters: Counters,
-    pub(crate) complaints: trireme_group::Complaints,
 
     // --- this connection
     pub(crate) transfer: StateTransfer,
@@ -48,7 +47,6 @@ pub struct Replicator {
     pub(crate) log_reader: LogReader,
     pub(crate) retention: Retention,
     pub(crate) executor: Executor,
-    pub(crate) lag: Lag,
 
     // --- own business
     pub(crate) submissions: Submissions,
@@ -57,10 +55,6 @@ pub struct Replicator {
     pub(crate) reads: Reads,
     pub(crate) flow_control: FlowControl,
     pub(crate) pauses: Pauses,
-    /// Calls of desync() that were granted and not taken back by resync().
-    pub(crate) desyncs_granted: u32,
-    /// The result of a donation that has ended and that the order does not know yet.
-    pub(crate) donation_result: Option<i32>,
 }
 
 impl Replicator {
@@ -68,53 +62,41 @@ impl Replicator {
     pub fn new(options: Options) -> Self {
         Replicator {
             context: Context::new(options),
-            out: Vec::new(),
+            out: ActionQueue::default(),
             counters: Counters::default(),
             transfer: StateTransfer::closed(),
             lifecycle: Lifecycle::default(),
             database: Database::unknown(),
-            complaints: Default::default(),
             announcements: Announcements::new(),
             intake: Intake::default(),
             log_reader: LogReader::default(),
             retention: Retention::default(),
             executor: Executor::new(),
-            lag: Lag::default(),
             submissions: Submissions::default(),
             voting: Voting::default(),
             unsent: Unsent::default(),
             reads: Reads::default(),
             flow_control: FlowControl::default(),
             pauses: Pauses::default(),
-            desyncs_granted: 0,
-            donation_result: None,
         }
     }
 
     // --- small functions that all parts use
 
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        self.out
-            .push(Action::Host(HostAction::Answer { ticket, answer }));
+        self.out.answer(ticket, answer);
     }
 
     pub(crate) fn log(&mut self, level: Level, text: impl Into<String>) {
-        self.out.push(Action::Host(HostAction::Log {
-            level,
-            text: text.into(),
-        }));
+        self.out.log(level, text.into());
     }
 
     pub(crate) fn fatal(&mut self, text: impl Into<String>) {
-        self.out
-            .push(Action::Host(HostAction::Fatal { text: text.into() }));
+        self.out.fatal(text.into());
     }
 
     pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {
-        self.out.push(Action::SendTo {
-            to,
-            bytes: message.encode(),
-        });
+        self.out.send(to, message);
     }
 
     /// Hands a control message to the order.

@@ -155,7 +155,7 @@ impl Replicator {
 
     fn lag_ms(&self) -> u64 {
         let top = self.context.seqno().unwrap_or(-1);
-        (self.lag).age_ms(self.context.now_ms(), self.executor.low(), top)
+        (self.executor).lag_ms(self.context.now_ms(), top)
     }
 
     /// Returns the catch-up progress; None: the database follows the order, or waits for an SST.

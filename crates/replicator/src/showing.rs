@@ -127,7 +127,7 @@ impl Replicator {
         for ticket in self.submissions.abandon_desyncs() {
             self.answer(ticket, Answer::unordered(Code::TrxFail));
         }
-        if std::mem::take(&mut self.desyncs_granted) > 0 {
+        if self.submissions.take_back_desyncs() {
             self.log(
                 Level::Info,
                 "the desync of this node ends with the primary component; if it is to be desynced when it is back, \

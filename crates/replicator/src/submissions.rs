@@ -59,6 +59,10 @@ pub(crate) struct Submissions {
     lost_rollbacks: Vec<TrxId>,
     /// The time before which no control message is submitted.
     again_at_ms: u64,
+    /// Number of desync() calls that were granted and not taken back by resync().
+    granted_desyncs: u32,
+    /// The result of a donation that has ended, until the order knows of its end.
+    donation_result: Option<i32>,
 }
 
 impl Submissions {
@@ -214,8 +218,51 @@ impl Submissions {
         tickets
     }
 
+    /// Grants a desync to its caller.
+    pub(crate) fn grant_desync(&mut self) {
+        self.granted_desyncs += 1;
+    }
+
+    /// Takes back a granted desync: resync().
+    pub(crate) fn take_back_desync(&mut self) {
+        self.granted_desyncs = self.granted_desyncs.saturating_sub(1);
+    }
+
+    /// Takes back all granted desyncs; returns true if there was one.
+    pub(crate) fn take_back_desyncs(&mut self) -> bool {
+        std::mem::take(&mut self.granted_desyncs) > 0
+    }
+
+    /// Returns the submission that brings this node's desyncs in the order closer to the granted ones; None if both
+    /// numbers are equal, or such a submission is in flight.
+    pub(crate) fn missing_desync(&self, counted: u32) -> Option<Sent> {
+        // Called at every event: the numbers are nearly always equal.
+        if counted == self.granted_desyncs || self.changes_desyncs() {
+            return None;
+        }
+        Some(match counted > self.granted_desyncs {
+            true => Sent::Resync,
+            false => Sent::UnheardDesync,
+        })
+    }
+
+    /// Notes the result of a donation that has ended.
+    pub(crate) fn donation_ended(&mut self, rcode: i32) {
+        self.donation_result = Some(rcode);
+    }
+
+    /// Returns the result of a donation of whose end the order does not know.
+    pub(crate) fn donation_result(&self) -> Option<i32> {
+        self.donation_result
+    }
+
+    /// Forgets the donation: the order knows of its end.
+    pub(crate) fn forget_donation(&mut self) {
+        self.donation_result = None;
+    }
+
     /// Returns true if a desync or resync is in flight.
-    pub(crate) fn changes_desyncs(&self) -> bool {
+    fn changes_desyncs(&self) -> bool {
         let changes = |sent: &Sent| {
             matches!(
                 sent,
