@@ -83,8 +83,7 @@ impl Arbitrator {
             core.log(exposure.level(), &exposure.to_string());
         }
         if directory.is_temporary() {
-            let text = "no directory was given (--dir): the log goes with this process. Whoever is to come back after a \
-                        crash of several members at once with all that was acknowledged gives it one";
+            let text = "no directory was given (--dir): the log is lost with this process. After a crash of several members at once, acknowledged commits may be lost; --dir DIRECTORY prevents that";
             core.log(Level::Warn, text);
         }
         core.engine.connect(now_ms(), start)?;

@@ -45,7 +45,9 @@ impl Engine {
             if let Some(log) = self.noted_log() {
                 log.note_failure(!error.is_of_volume());
             }
-            let text = format!("what a restart must know cannot be noted: {error}");
+            let text = format!(
+                "cannot write crash-recovery state to trireme-state.log: {error}; this process ends, because a restart would conclude wrong things from the old state"
+            );
             outside.act(HostAction::Fatal { text });
         }
     }

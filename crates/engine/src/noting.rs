@@ -116,7 +116,7 @@ impl Storage {
         };
         if let Err(error) = self.note_forgotten(forgotten) {
             self.notes.push(format!(
-                "it cannot be noted beside the write-set log that this node may miss what it acknowledged: {error}"
+                "cannot note beside the write-set log that this node may lack entries that it acknowledged: {error}"
             ));
         }
         true

@@ -169,7 +169,9 @@ impl Founding {
         }
         if !self.missing.is_empty() {
             let missing = self.missing.join(", ");
-            return format!("nobody answers at {missing}; all {nodes} nodes have to be there once");
+            return format!(
+                "nobody answers at {missing}; all {nodes} nodes must be connected at the same time to found the cluster"
+            );
         }
         if !self.is_listed(known) {
             return format!(

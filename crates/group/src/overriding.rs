@@ -90,7 +90,7 @@ impl Group {
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {
             // This happens if the candidate deferred to a best log whose newest view does not list the log's owner.
-            let text = "not made primary: nobody of the last view who has a vote has answered";
+            let text = "not made primary: no voter of the last view has answered";
             self.out.note(text);
             return;
         }

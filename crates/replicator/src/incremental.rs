@@ -305,7 +305,7 @@ impl Replicator {
             DeadEnd::BehindSnapshot(seqno) => {
                 self.transfer.give_up();
                 self.fatal(never_received(&format!(
-                    "The snapshot ends at {seqno}, and nobody has what follows."
+                    "The snapshot ends at {seqno}, and no member has the entries that follow."
                 )));
             }
             DeadEnd::NotBegun if !self.transfer.script_is_over() => {
@@ -322,7 +322,7 @@ impl Replicator {
         self.transfer.give_up();
         self.log(
             Level::Error,
-            "nobody has the entries that this node misses: state transfer needs a restart",
+            "no member has the entries that this node lacks: state transfer needs a restart",
         );
         if self.lifecycle.leave() {
             self.out.push(Action::Group(GroupAction::Leave));

@@ -112,7 +112,7 @@ impl WaitingReport {
             notes.push("no trireme-state.json: an older library, or the node has not started since; this is from its other files".to_owned());
         }
         if state.is_some_and(|state| state.state.amnesiac) {
-            notes.push("this replica may have forgotten what it acknowledged: it has no say until it has caught up".to_owned());
+            notes.push("this replica may lack entries that it acknowledged: it has no vote until it has caught up".to_owned());
         }
         if let Some(gtid) = state.and_then(|state| state.lost_from.as_ref()) {
             notes.push(format!("acknowledged commits from {gtid} on may be lost"));

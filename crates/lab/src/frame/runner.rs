@@ -70,7 +70,7 @@ pub fn run<G: Ground>(
     }
     if notebook.records().iter().any(|r| r.commit != facts::COMMIT) {
         line(&format!(
-            "what was measured before is of another build than this one ({}): the report says so",
+            "earlier measurements are of another build than this one ({}): the report says so",
             facts::COMMIT
         ));
     }

@@ -170,7 +170,7 @@ fn a_snapshot_that_nobody_can_complete_is_useless() {
         rcode: 0,
     });
     cluster.settle();
-    let text = format!("The snapshot ends at {}, and nobody has", behind.seqno);
+    let text = format!("The snapshot ends at {}, and no member has", behind.seqno);
     assert!(fatal(&cluster, joiner).contains(&text));
     assert_eq!(cluster.comment(joiner), "Joining: State Transfer failed");
 }

@@ -153,7 +153,7 @@ pub(crate) fn left_out(facts: &Facts) -> Finding {
         .iter()
         .map(|seen| seen.node.status("wsrep_trireme_left_out"));
     match left_out.into_iter().find(|names| !names.is_empty()) {
-        None => Finding::ok("nobody is left out of flow control"),
+        None => Finding::ok("no member is left out of flow control"),
         Some(names) => Finding::warning(
             format!("too slow, and left out of flow control: {}", list(&[names])),
             "look for what slows it down: disk, processor, wsrep_slave_threads, a backup; it comes back by itself",

@@ -103,7 +103,7 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
         true => Finding::ok("others on this machine cannot read key or secret"),
         false => Finding::failed(
             format!(
-                "others on this machine may read what admits to the cluster: {}",
+                "other users of this machine may read the files that admit to the cluster: {}",
                 list(&exposed)
             ),
             format!("{PRIVATE_REMEDY}; and make it anew, if others have had access"),
