@@ -5,6 +5,7 @@ use std::time::Duration;
 use trireme_testbed::StartMode;
 use trireme_testbed::node::snapshots_given;
 
+use super::inspect::check;
 use super::load::Load;
 use super::trial::{JOIN, Trial, await_true, pause};
 
@@ -72,6 +73,7 @@ fn nodes_that_may_have_forgotten_wait_for_all_voters_and_go_on() {
     }
     trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
     trial.assert_equal();
+    assert_eq!(check(&trial, 0, "lost-commits").0, "ok");
     for i in 0..3 {
         trial.kill(i);
     }
@@ -101,6 +103,7 @@ fn nodes_that_may_have_forgotten_wait_for_all_voters_and_go_on() {
     }
     let owners = (0..3).filter(|i| says(&trial, *i, goes_on)).count();
     assert_eq!(owners, 1, "one goes on, the others follow");
+    assert_eq!(check(&trial, 0, "lost-commits").0, "failed");
     // InnoDB has kept the row: its servers were killed, their machine was not.
     assert_eq!(trial.value(2, "SELECT COUNT(*) FROM d.t"), "1");
     trial.exec(1, "INSERT INTO d.t VALUES (2, 2)");

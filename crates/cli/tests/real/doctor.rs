@@ -8,6 +8,7 @@ use std::process::Command;
 
 use trireme_testbed::{Sql, StartMode};
 
+use super::encryption::Store;
 use super::inspect::check;
 use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
@@ -175,10 +176,26 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
     trial.exec(1, "SET GLOBAL wsrep_sst_method = mariabackup");
     let user = |user| format!("SET GLOBAL wsrep_sst_auth = '{user}'");
     assert_follows(&trial, "sst-user", &user(""), &user("root:"));
+    another_binlog_format(&trial);
     many_connections(&trial);
     a_load_balancer(&trial);
     an_agent(&trial);
     many_conflicts(&trial);
+}
+
+/// MariaDB refuses it, except from a session that does not replicate.
+fn another_binlog_format(trial: &Trial) {
+    assert_passes(trial, "row-format");
+    let mut session = trial.client(1);
+    for statement in [
+        "SET SESSION wsrep_on = OFF",
+        "SET GLOBAL binlog_format = MIXED",
+    ] {
+        session.exec(statement).expect(statement);
+    }
+    assert_found(trial, "row-format", "node2");
+    trial.exec(1, "SET GLOBAL binlog_format = ROW");
+    assert_passes(trial, "row-format");
 }
 
 fn many_connections(trial: &Trial) {
@@ -247,6 +264,29 @@ fn many_conflicts(trial: &Trial) {
         loser.exec("COMMIT").expect_err("the row is another's");
     }
     assert_found(trial, "conflicts", "node2");
+}
+
+#[test]
+fn certificates_that_expire_and_members_without_them_are_found() {
+    let Some(path) = provider() else { return };
+    let store = Store::lasting("10", &["node1"]);
+    let mut trial = Trial::prepare(path, 2, |settings| {
+        settings.provider_options = format!(
+            "socket.dynamic=yes;socket.ssl=no;{}",
+            store.options("node1")
+        );
+    });
+    if !trial.is_trireme() {
+        return;
+    }
+    if let Err(error) = trial.start() {
+        panic!("the cluster does not start: {error}");
+    }
+    assert_found(&trial, "certificates", "expires in");
+    store.renew(&["--days", "100"]);
+    assert_passes(&trial, "certificates");
+    let ssl = |value| format!("SET GLOBAL wsrep_provider_options = 'socket.ssl={value}'");
+    assert_follows(&trial, "mixed-tls", &ssl("yes"), &ssl("no"));
 }
 
 #[test]

@@ -54,11 +54,16 @@ pub struct Store {
 
 impl Store {
     pub fn new(nodes: &[&str]) -> Store {
+        Store::lasting("1000", nodes)
+    }
+
+    /// Certificates that expire after so many days.
+    pub fn lasting(days: &str, nodes: &[&str]) -> Store {
         let store = Store {
             dir: TempDir::new().expect("a temporary directory"),
         };
         let dir = store.path("tls");
-        must(&[&["tls", "init", "--dir", &dir], nodes].concat());
+        must(&[&["tls", "init", "--dir", &dir, "--days", days], nodes].concat());
         store
     }
 

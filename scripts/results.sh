@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Puts reports of `trireme bench` into docs/results, a page for each experiment, with its plots and raw data.
+#
+# Usage: scripts/results.sh DIRECTORY...          each is one in which `trireme bench EXPERIMENT` has put its report
+set -euo pipefail
+pages=$(cd "$(dirname "$0")/.." && pwd)/docs/results
+
+[ $# != 0 ] || { echo "usage: scripts/results.sh DIRECTORY..." >&2; exit 2; }
+for directory in "$@"; do
+    for file in plan.json report.md results.csv records.jsonl; do
+        [ -e "$directory/$file" ] || { echo "$directory: no $file: not a directory of trireme bench's" >&2; exit 1; }
+    done
+    # plan.json is a list: the experiment's name, then its choices.
+    experiment=$(sed -nE '1,2s/^[[ ]*"([a-z]+)",?$/\1/p' "$directory/plan.json" | head -n 1)
+    [ -n "$experiment" ] || { echo "$directory/plan.json names no experiment" >&2; exit 1; }
+    page=$pages/$experiment
+    rm -rf "$page"
+    mkdir -p "$page"
+    cp "$directory/report.md" "$page/README.md"
+    # With the plan and the records, `trireme bench --resume` goes on from a copy of this directory.
+    cp "$directory"/{plan.json,results.csv,records.jsonl} "$page"
+    find "$directory" -maxdepth 1 -name 'plot-*.svg' -exec cp -t "$page" {} +
+    echo "$page/README.md"
+done
