@@ -109,7 +109,14 @@ impl<S: Read + Write> Session<S> {
             drop(ErrorStack::get()); // errors that this thread left behind in other work
             match self.stream.ssl_read(&mut buffer[filled..]) {
                 Ok(0) => break,
-                Ok(len) => filled += len,
+                Ok(len) => {
+                    filled += len;
+                    // Saves the call of OpenSSL that would find nothing.
+                    if self.stream.get_ref().is_empty() && self.stream.ssl().pending() == 0 {
+                        self.is_emptied = true;
+                        break;
+                    }
+                }
                 Err(error) if error.code() == ErrorCode::WANT_READ => {
                     self.is_emptied = true;
                     match filled {

@@ -65,6 +65,11 @@ impl<S: Read + Write> Wire<S> {
         self.taken < self.filled
     }
 
+    /// Whether OpenSSL has taken everything that had come in, and `poll` will report more.
+    pub fn is_empty(&self) -> bool {
+        self.is_drained && !self.has_incoming()
+    }
+
     /// The number of encrypted bytes that the socket has not taken.
     pub fn unsent_bytes(&self) -> usize {
         self.outgoing.len() - self.sent
