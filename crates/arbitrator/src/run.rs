@@ -141,7 +141,7 @@ impl Arbitrator {
                 _ => {}
             }
             if leaving.is_some_and(|since| since.elapsed() >= LEAVE_TIMEOUT) {
-                let text = "the cluster does not answer the leave; leaving without its word";
+                let text = "the leave request timed out; disconnecting without confirmation";
                 core.log(Level::Info, text);
                 core.engine.node(now_ms(), Event::Left);
             }

@@ -19,7 +19,7 @@ use crate::outside::{Channel, Outside};
 use crate::reading::{delivery_of, recorded, with_outcome};
 use crate::storage::Storage;
 
-/// What precedes the payload in an entry.
+/// Number of bytes before the payload in an entry.
 const HEAD_BYTES: u32 = ENTRY_HEAD_BYTES as u32;
 
 /// Reads entries that a peer has pulled. Bring its result to [`crate::Engine::served`].

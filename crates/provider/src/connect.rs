@@ -430,7 +430,7 @@ pub fn disconnect(node: &Node) {
         if !forced && asked.elapsed() >= LEAVE_TIMEOUT {
             forced = true;
             node.logger
-                .info("the cluster does not answer the leave; leaving without its word");
+                .info("the leave request timed out; disconnecting without confirmation");
             node.with(|core| core.node(Event::Left));
         }
         let nobody = node.appliers.load(Ordering::SeqCst) == 0;

@@ -43,8 +43,8 @@ const WAYS: [(&str, Isolation); 3] = [
     ),
 ];
 
-/// Runs the load under each setting on one cluster, and prints a table. Returns the number of settings that broke
-/// their promise.
+/// Runs the load under each setting, each on a fresh cluster, and prints a table. Returns the number of settings that
+/// broke their promise.
 pub fn run(plan: &Plan, system: &Wsrep, stage: &Stage, seed: u64) -> Result<usize, CrashError> {
     let mut rows = Vec::new();
     let mut failed = 0;
