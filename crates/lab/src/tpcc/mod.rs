@@ -254,7 +254,7 @@ mod tests {
         let expected = ["plain", "galera", "trireme", "galera", "trireme"];
         assert_eq!(systems(&cells[..5]), expected);
         let run = &cells[5..12];
-        assert!(run.iter().all(|cell| cell.level("connections") == "4"));
+        assert!(run.iter().all(|cell| cell.level("connections") == "8"));
         assert_eq!(systems(&run[..3]), expected[..3]);
         let to: Vec<&str> = run.iter().map(|cell| cell.level("to")).collect();
         assert_eq!(to, ["one", "one", "one", "one", "one", "all", "all"]);

@@ -18,9 +18,9 @@ use trireme_tls::{Handshake, Role};
 use trireme_transport::PREAMBLE;
 use trireme_wsrep_abi::WsrepStatus;
 
-use crate::ALONE;
 use crate::server::{Place, Server, certificates, free_port, logged};
 use crate::transaction::Transaction;
+use crate::{ALONE, stranger};
 
 /// New connections per second.
 const RATE: u32 = 1_000;
@@ -43,7 +43,8 @@ const UNLIMITED: Duration = Duration::from_millis(2_000);
 /// What a caller says before it falls silent.
 type Words = Vec<Vec<u8>>;
 
-/// Nothing; a part of a record; the preamble; nonsense; and, the dearest for a node with certificates, a whole ClientHello.
+/// Nothing; a part of a record; the preamble; nonsense; and the dearest: a whole ClientHello for a node with certificates,
+/// a stranger's whole Hello for one without.
 fn words() -> Words {
     let ca = Party::authority("flood");
     let (near, mut far) = UnixStream::pair().unwrap();
@@ -59,6 +60,7 @@ fn words() -> Words {
         PREAMBLE.to_vec(),
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         client_hello,
+        [&PREAMBLE[..], &stranger::frame(1, &stranger::hello(7))].concat(),
     ]
 }
 

@@ -40,13 +40,13 @@ impl Dice {
     }
 }
 
-fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u32).to_le_bytes();
     let crc = crc32c::crc32c(&[&len[..], &[kind], payload].concat());
     [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
 }
 
-fn hello(id: u8) -> Vec<u8> {
+pub fn hello(id: u8) -> Vec<u8> {
     let identity = Identity {
         replica: [id; 16],
         // Greater than any node's: the node decides about the connection.
