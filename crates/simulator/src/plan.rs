@@ -16,6 +16,9 @@ use crate::server::{Flush, ServerPlan, Span};
 const FAR_US: u64 = 5_000;
 /// Smallest part size for bulk payloads if a node is so far away.
 const FAR_PART_BYTES: u32 = 100;
+/// The least that a catch-up sends at a time where single frames take this long.
+const JITTERY_BYTES: usize = 3_000;
+const JITTERY_ENTRIES: u64 = 30;
 
 /// Everything about a run that is decided before its start.
 #[derive(Clone, Debug)]
@@ -266,6 +269,9 @@ impl Plan {
         if queues && !profile.queues_in_log {
             self.queue_bytes = queue_bytes;
         }
+        if self.jitter_us >= FAR_US {
+            self.widen_catch_up();
+        }
         if self.delay_us.iter().flatten().any(|us| *us >= FAR_US) {
             // A round trip would let so little through that the far node falls behind for ever (seed 291,
             // leadership).
@@ -277,6 +283,15 @@ impl Plan {
                 false => self.large_bytes = Options::default().large_bytes,
             }
         }
+    }
+
+    /// On lines like this a round trip would bring one entry, and a member that catches up would fall behind a single busy
+    /// writer for ever (seed 928, laggards).
+    fn widen_catch_up(&mut self) {
+        let group = &mut self.scale.group;
+        group.append_bytes = group.append_bytes.max(JITTERY_BYTES);
+        group.log_slice_bytes = group.log_slice_bytes.max(JITTERY_BYTES);
+        group.append_entries = group.append_entries.max(JITTERY_ENTRIES);
     }
 
     /// Makes node 0 the first leader, on a place that is bad or becomes bad.
