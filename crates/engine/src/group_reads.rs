@@ -167,18 +167,13 @@ impl LogReader for Storage {
         let from = HEAD_BYTES.saturating_add(offset);
         let part = self.unless_short(log.read_part(position, from..from.saturating_add(len)))?;
         self.parts_read.set(self.parts_read.get() + 1);
-        let mut reads = self.large_reads.borrow_mut();
-        match part {
-            Ok(None) => return Ok(None),
-            Ok(Some(part)) if reads.take_in(position, &head, offset, summed(&part)) => {
-                return Ok(Some(part.into()));
-            }
-            Ok(Some(_)) => self.note_damage(log.damage_at(position)),
-            Err(_) => {} // noted
-        }
-        // The head may still be readable; without this note the same reader would be sent here again and again.
-        reads.damaged.insert(position);
-        Ok(None)
+        let Ok(part) = part else {
+            // The head may still be readable; without this note the same reader would be sent here again and again.
+            self.large_reads.borrow_mut().damaged.insert(position);
+            return Ok(None);
+        };
+        let is_intact = |part: &Vec<u8>| self.is_intact(&head, offset, summed(part));
+        Ok(part.filter(is_intact).map(Bytes::from))
     }
 
     fn read_run(

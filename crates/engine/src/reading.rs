@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trireme_group::{Body, Delivery, NotNow, Position, decode_entry};
-use trireme_log::{LogError, Outcome};
+use trireme_log::{Log, LogError, Outcome, RunItem};
 use trireme_replicator::{History, Recorded, Seqno, Unread};
 
 use crate::storage::Storage;
@@ -11,6 +11,13 @@ impl Storage {
     /// Returns the read error that was noted since the last call, if any.
     pub fn take_read_error(&mut self) -> Option<LogError> {
         self.read_error.take()
+    }
+
+    /// Notes that nothing is served up to the log's end, or up to `seqno` if the log has no seqno. The replicator sees it
+    /// by `first_seqno`.
+    pub(crate) fn note_unreadable(&self, seqno: Seqno) {
+        let last = self.log.as_ref().and_then(Log::last_seqno);
+        self.unreadable.set(last.unwrap_or(seqno));
     }
 
     /// Notes a read error. Err: it may go away. Inner Err: the entry cannot be read, now or later.
@@ -52,15 +59,10 @@ impl History for Storage {
         };
         let run = self.unless_short(log.read_run_from_seqno(from, max_bytes as u64))?;
         let Ok(run) = run else {
-            // The caller sees by `first_seqno` that it must ask elsewhere.
-            self.unreadable.set(log.last_seqno().unwrap_or(from));
+            self.note_unreadable(from);
             return Ok(Vec::new());
         };
-        let with_seqno = run.into_iter().filter_map(|item| {
-            let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
-            recorded(item.position, item.payload, outcome)
-        });
-        Ok(with_seqno.collect())
+        Ok(recorded(run))
     }
 
     fn read_back(
@@ -84,11 +86,15 @@ impl History for Storage {
     }
 }
 
-/// Returns an entry of the log with its outcome; None for bytes that are no entry, or an entry that is not delivered.
-pub(crate) fn recorded(position: Position, payload: Vec<u8>, outcome: Outcome) -> Option<Recorded> {
-    let entry = decode_entry(Bytes::from(payload)).ok()?;
-    let delivery = delivery_of(entry.body)?;
-    Some(with_outcome(position, outcome, delivery))
+/// Returns the entries of a run that have a seqno, as the replicator takes them in.
+pub(crate) fn recorded(run: Vec<RunItem>) -> Vec<Recorded> {
+    let record = |item: RunItem| {
+        let outcome = item.outcome.filter(|outcome| outcome.seqno > 0)?;
+        let entry = decode_entry(Bytes::from(item.payload)).ok()?;
+        let delivery = delivery_of(entry.body)?;
+        Some(with_outcome(item.position, outcome, delivery))
+    };
+    run.into_iter().filter_map(record).collect()
 }
 
 pub(crate) fn with_outcome(position: Position, outcome: Outcome, delivery: Delivery) -> Recorded {

@@ -200,11 +200,7 @@ fn part(
 }
 
 fn run(pull: Pull, items: Vec<RunItem>) -> Found {
-    let records = items.into_iter().filter_map(|item| {
-        let outcome = item.outcome?;
-        recorded(item.position, item.payload, outcome)
-    });
-    let records: Vec<_> = records.collect();
+    let records = recorded(items);
     match records.is_empty() {
         true => Found::Nothing,
         false => Found::Run(ist_chunk(pull.seqno, records)),
@@ -277,10 +273,8 @@ impl Storage {
         }
     }
 
-    /// The replicator sees by `first_seqno` that it has nothing more to serve.
     fn cannot_serve(&self, pull: Pull) -> Served {
-        let last = self.log.as_ref().and_then(|log| log.last_seqno());
-        self.unreadable.set(last.unwrap_or(pull.seqno));
+        self.note_unreadable(pull.seqno);
         Served::Lost(pull)
     }
 }
