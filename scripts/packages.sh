@@ -17,7 +17,7 @@ packages_of() {
         fuzz)        packages_of build; echo g++ ;;
         demo)        packages_of build; echo mariadb-server rsync socat sysbench ;;
         bench)       packages_of demo; echo lsof iproute2 ;;
-        test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl ;;
+        test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl haproxy ;;
         # MariaDB's suites alone, with a library that was built elsewhere.
         suites)      echo mariadb-server mariadb-backup mariadb-test rsync socat patch perl lsof procps iproute2 openssl stunnel4 ;;
         conformance) packages_of test; echo stunnel4 ;;

@@ -10,6 +10,7 @@ mod real {
     mod arbitrator;
     mod bad_days;
     mod bad_files;
+    mod balancer;
     mod blackout;
     mod crash;
     mod ddl_blackout;

@@ -9,7 +9,7 @@ use trireme_engine::{Engine, Storage, starting_position, unvouched_position};
 use trireme_group::Event as GroupEvent;
 use trireme_log::OsDisk;
 use trireme_node::setup::{self, random_uuid};
-use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator};
+use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator, ScriptBeforeIst};
 use trireme_wsrep_abi::InitSettings;
 
 use crate::convert::gtid_from_abi;
@@ -232,7 +232,11 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
-        script_before_ist: crate::gtid_mode::is_on(),
+        script_before_ist: match (crate::gtid_mode::is_on(), options.bool("repl.ist_script")) {
+            (true, _) => ScriptBeforeIst::Always,
+            (false, true) => ScriptBeforeIst::IfDonorIsFree,
+            (false, false) => ScriptBeforeIst::Never,
+        },
         ..NodeOptions::default()
     }
 }
@@ -348,7 +352,8 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         | "gcs.fc_factor"
         | "gcs.fc_master_slave"
         | "repl.fc_desync_after_ms"
-        | "repl.fc_desync_state" => node.with(|core| {
+        | "repl.fc_desync_state"
+        | "repl.ist_script" => node.with(|core| {
             let donor = core.donor.clone();
             core.node(Event::SetOptions(replicator_options(&options, &donor)));
         }),

@@ -1,9 +1,10 @@
 //! The joiner's side of an IST. The entries that an [`Ist`] finds go to the executor; they come from the local log,
 //! from remembered views, or from members. Before the first entry the server may need a view, or a script.
 //!
-//! A server learns its GTID domain (`wsrep_gtid_mode`) only from the script of a state transfer. For such a server the
-//! script runs even if all missing entries come from logs. The joiner's server starts its script, a donor's script
-//! passes on the position of the joiner's database (bypass), and then the entries are handed over.
+//! The script of a state transfer runs even if all missing entries come from logs: operators rely on its work beside the
+//! copy, and a server learns its GTID domain (`wsrep_gtid_mode`) only from the script. The joiner's server starts its
+//! script, a donor's script passes on the position of the joiner's database (bypass), and then the entries are handed
+//! over.
 
 use std::collections::VecDeque;
 
@@ -15,6 +16,7 @@ use crate::action::{Action, GroupAction, Level};
 use crate::gtid::Gtid;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::message::Message;
+use crate::options::ScriptBeforeIst;
 use crate::payload::Payload;
 use crate::replicator::Replicator;
 use crate::state_transfer::{Answered, DeadEnd, Ist, Next, PartTaken};
@@ -63,14 +65,15 @@ impl Replicator {
             }
             Some(Next::Entry(next)) => next,
         };
-        if self.transfer.ist().is_some_and(Ist::is_to_probe) {
-            self.begin_probe(history);
+        let owes_script = self.owes_script();
+        if (self.transfer.ist()).is_some_and(|ist| ist.is_to_probe(owes_script)) {
+            self.begin_probe(owes_script, history);
         }
         if self.transfer.ist().and_then(Ist::probed).is_some() {
             self.pull();
             return false;
         }
-        if self.owes_script() {
+        if owes_script {
             self.request_script();
             return false;
         }
@@ -107,8 +110,8 @@ impl Replicator {
     }
 
     /// Finds the first entry that this node lacks behind some that it has.
-    fn begin_probe(&mut self, history: &dyn History) {
-        let before_script = self.owes_script() && !planted(Mutant::ScriptBeforeProbe);
+    fn begin_probe(&mut self, before_script: bool, history: &dyn History) {
+        let before_script = before_script && !planted(Mutant::ScriptBeforeProbe);
         let views = self.context.control().map(|c| &c.views);
         let Some(ist) = self.transfer.ist_mut() else {
             return;
@@ -334,9 +337,22 @@ impl Replicator {
     /// Returns true if the script must run before the first entry is handed over. The server does without the script if
     /// no member could run the donor's: all were down, and come back with their logs.
     fn owes_script(&self) -> bool {
-        let is_wanted =
-            self.context.options().script_before_ist && self.transfer.has_run_no_script();
-        is_wanted && !self.lifecycle.is_server_running() && self.has_donor()
+        if !self.transfer.has_run_no_script() || self.lifecycle.is_server_running() {
+            return false;
+        }
+        match self.context.options().script_before_ist {
+            ScriptBeforeIst::Never => false,
+            ScriptBeforeIst::IfDonorIsFree => self.has_free_donor(),
+            ScriptBeforeIst::Always => self.has_donor(),
+        }
+    }
+
+    /// Returns true if a request for a donor would be granted now.
+    fn has_free_donor(&self) -> bool {
+        let preference = &self.context.options().sst_donor;
+        let chosen = (self.context.control())
+            .and_then(|control| control.choose_donor(self.context.me(), preference));
+        chosen.is_some()
     }
 
     /// Returns true if a member may be chosen to run the donor's script, now or later.
@@ -348,7 +364,7 @@ impl Replicator {
         if !self.transfer.run_script() {
             return;
         }
-        let text = "wsrep_gtid_mode is ON: the script of the state transfer runs before the IST, for the GTID domain";
+        let text = "the script of the state transfer runs before the IST (repl.ist_script, wsrep_gtid_mode)";
         self.log(Level::Info, text);
         self.executor.push_last(Task::SstRequest);
     }

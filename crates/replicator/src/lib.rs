@@ -88,7 +88,7 @@ pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded, RecordedPart, Unread};
 pub use last_action::LastAction;
-pub use options::Options;
+pub use options::{Options, ScriptBeforeIst};
 pub use replicator::Replicator;
 pub use state_transfer::Progress;
 pub use status::{LocalState, NodeWait, QueueLength, Status};

@@ -182,7 +182,11 @@ impl Control {
 
     /// Chooses the donor for a joiner: the first of its preferred names that can donate. If it left the choice open, a
     /// member of its segment, or else any other (server-contract-callbacks.md#donor-choice).
-    fn choose_donor(&self, joiner: Incarnation, preference: &str) -> Option<Incarnation> {
+    pub(crate) fn choose_donor(
+        &self,
+        joiner: Incarnation,
+        preference: &str,
+    ) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
         let has_state = |m: &Member| match m.arbitrator {
             true => planted(Mutant::ArbitratorDonates),

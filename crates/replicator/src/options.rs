@@ -24,9 +24,8 @@ pub struct Options {
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
     pub sst_donor: String,
-    /// True if the server needs something from the script of a state transfer that no write-set contains (its GTID
-    /// domain, with `wsrep_gtid_mode`). Then the script runs before an IST, too.
-    pub script_before_ist: bool,
+    /// Whether the script of a state transfer runs before an IST, too.
+    pub script_before_ist: ScriptBeforeIst,
     /// A write-set above this size is a bulk payload: a majority gets it before it is submitted (rule 8).
     pub large_bytes: usize,
     /// Bytes of entries in one IST chunk.
@@ -40,6 +39,17 @@ pub struct Options {
     pub thresholds: Thresholds,
 }
 
+/// Whether the script of a state transfer runs before an IST. Galera always runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptBeforeIst {
+    /// `repl.ist_script=no`.
+    Never,
+    /// `repl.ist_script=yes`: the IST goes on without it if every possible donor is busy.
+    IfDonorIsFree,
+    /// The server needs something from the script that no write-set contains: its GTID domain (`wsrep_gtid_mode=ON`).
+    Always,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -51,7 +61,7 @@ impl Default for Options {
             vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),
-            script_before_ist: false,
+            script_before_ist: ScriptBeforeIst::Never,
             large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,
             ist_part_bytes: 1 << 20,

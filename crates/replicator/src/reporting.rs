@@ -311,6 +311,9 @@ impl Replicator {
         match self.transfer.place() {
             Place::Closed | Place::Final => None,
             Place::Admission => Some(NodeWait::Admission),
+            Place::Transfer if self.transfer.awaits_script() => Some(NodeWait::Script {
+                donor: (self.transfer.receives_from()).and_then(|donor| self.member_name(donor)),
+            }),
             Place::Transfer => Some(match self.transfer.sst() {
                 None => NodeWait::IncrementalTransfer,
                 Some(SstPhase::Receiving { donor }) => NodeWait::StateTransfer {

@@ -173,6 +173,12 @@ impl Replicator {
     }
 
     fn donor_lost(&mut self, donor: Incarnation) {
+        if self.transfer.ask_another_donor(self.context.now_ms()) {
+            let text = format!(
+                "Donor {donor} is no longer in the group: another one may pass the position on."
+            );
+            return self.log(Level::Info, text);
+        }
         self.give_up_snapshot(&format!(
             "Donor {donor} is no longer in the group. State transfer cannot be completed."
         ));

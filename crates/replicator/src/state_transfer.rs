@@ -77,13 +77,15 @@ enum Phase {
 }
 
 /// The progress of the script before an IST, in one connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Script {
     #[default]
     NotRun,
-    /// From sst_request to sst_received. `own_log`: the IST that follows may read the own log.
+    /// From sst_request to sst_received. `own_log`: the IST that follows may read the own log. `request`: what the server
+    /// has told its donor, and another one if that leaves.
     Runs {
         own_log: bool,
+        request: Option<Bytes>,
     },
     Over,
 }
@@ -155,7 +157,7 @@ impl StateTransfer {
     /// another branch.
     pub(crate) fn log_begins_anew(&mut self) {
         self.course = None;
-        if let Script::Runs { own_log } = &mut self.script {
+        if let Script::Runs { own_log, .. } = &mut self.script {
             *own_log = false;
         }
         let before = std::mem::replace(&mut self.stage, Stage::Admission(ControlPull::default()));
@@ -355,15 +357,31 @@ impl StateTransfer {
         let Some(own_log) = self.ist().map(Ist::may_read_own_log) else {
             return false;
         };
-        self.script = Script::Runs { own_log };
+        let request = None;
+        self.script = Script::Runs { own_log, request };
         self.request();
+        true
+    }
+
+    /// Asks for another donor, since the one that sends has left. The script copies nothing, so that a second donor may
+    /// begin again. Returns false if the server awaits an SST.
+    pub(crate) fn ask_another_donor(&mut self, now_ms: u64) -> bool {
+        let Script::Runs {
+            request: Some(request),
+            ..
+        } = &self.script
+        else {
+            return false;
+        };
+        let request = request.clone();
+        self.ask_donor(request, now_ms);
         true
     }
 
     /// Ends the script. Returns true if the IST that follows may read the local log.
     pub(crate) fn end_script(&mut self) -> bool {
         let script = std::mem::replace(&mut self.script, Script::Over);
-        matches!(script, Script::Runs { own_log: true })
+        matches!(script, Script::Runs { own_log: true, .. })
     }
 }
 

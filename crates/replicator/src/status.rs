@@ -52,6 +52,11 @@ pub enum NodeWait {
         /// Name of the donor, if known.
         donor: Option<String>,
     },
+    /// The script before the write-sets that it missed.
+    Script {
+        /// Name of the donor, if one was chosen.
+        donor: Option<String>,
+    },
     /// The write-sets that it missed.
     IncrementalTransfer,
     /// The write-sets that were ordered meanwhile.

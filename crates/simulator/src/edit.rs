@@ -1,6 +1,7 @@
 //! A schedule with parts left out: `shrink` finds it, and `replay` takes it.
 
 use clap::Args;
+use trireme_replicator::ScriptBeforeIst;
 
 use crate::plan::Plan;
 use crate::profiles;
@@ -38,6 +39,9 @@ pub struct Edit {
     /// No server wants a script before an IST, as in older schedules
     #[arg(long)]
     pub ist_alone: bool,
+    /// Only servers with wsrep_gtid_mode want a script before an IST, as in older schedules
+    #[arg(long)]
+    pub gtid_scripts_only: bool,
     /// Use one stream of random numbers for all links, as in older schedules
     #[arg(long)]
     pub shared_jitter: bool,
@@ -80,7 +84,10 @@ impl Edit {
             plan.faults.retain(|(at, _)| *at < plan.calm_us);
         }
         plan.leadership_moves &= !self.leadership_stays;
-        plan.scripts_before_ist &= !self.ist_alone;
+        let only_if_free = plan.script_before_ist == ScriptBeforeIst::IfDonorIsFree;
+        if self.ist_alone || self.gtid_scripts_only && only_if_free {
+            plan.script_before_ist = ScriptBeforeIst::Never;
+        }
         plan.links_apart &= !self.shared_jitter;
         for node in &mut plan.nodes {
             let load = &mut node.server.load;
@@ -121,6 +128,9 @@ impl Edit {
         }
         if self.ist_alone {
             words.push("--ist-alone".to_owned());
+        }
+        if self.gtid_scripts_only {
+            words.push("--gtid-scripts-only".to_owned());
         }
         if self.shared_jitter {
             words.push("--shared-jitter".to_owned());

@@ -2,7 +2,7 @@
 
 use trireme_group::Preference;
 use trireme_log::Durability;
-use trireme_replicator::Options;
+use trireme_replicator::{Options, ScriptBeforeIst};
 
 use crate::fault::Fault;
 use crate::founding::Founding;
@@ -79,8 +79,8 @@ pub struct Plan {
     pub unrecovered_percent: u64,
     /// `wsrep_sst_donor` of all nodes.
     pub sst_donor: &'static str,
-    /// Servers want a state-transfer script also before an IST (`wsrep_gtid_mode`).
-    pub scripts_before_ist: bool,
+    /// Whether servers want a state-transfer script also before an IST (`repl.ist_script`, `wsrep_gtid_mode`).
+    pub script_before_ist: ScriptBeforeIst,
     /// The faults, in the order of their begin.
     pub faults: Vec<(TimeUs, Fault)>,
     /// From this time on there are no faults.
@@ -148,7 +148,12 @@ impl Plan {
     pub fn new(profile: &'static Profile, seed: u64) -> Plan {
         let mut plan = Plan::as_shipped(profile, seed);
         plan.scale_down(profile, &mut Random::new(seed, 11));
-        plan.scripts_before_ist = Random::new(seed, 15).percent(20);
+        let mut random = Random::new(seed, 15);
+        plan.script_before_ist = match (random.percent(20), random.percent(60)) {
+            (true, _) => ScriptBeforeIst::Always,
+            (false, true) => ScriptBeforeIst::IfDonorIsFree,
+            (false, false) => ScriptBeforeIst::Never,
+        };
         plan
     }
 
@@ -215,7 +220,7 @@ impl Plan {
             marks: true,
             unrecovered_percent: 10,
             sst_donor: "",
-            scripts_before_ist: false,
+            script_before_ist: ScriptBeforeIst::IfDonorIsFree,
             faults,
             calm_us,
             links_apart: true,

@@ -46,6 +46,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         leadership_stays: true,
         as_shipped: true,
         ist_alone: true,
+        gtid_scripts_only: true,
         shared_jitter: true,
         no_faults: false,
     };

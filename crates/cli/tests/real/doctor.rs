@@ -9,7 +9,9 @@ use std::process::Command;
 use trireme_testbed::{Sql, StartMode};
 
 use super::encryption::Store;
-use super::inspect::check;
+use super::full_disk::SmallDisk;
+use super::inspect::{PROGRAM, check, check_of};
+use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
 /// What the second node's operator has got wrong.
@@ -181,6 +183,27 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
     a_load_balancer(&trial);
     an_agent(&trial);
     many_conflicts(&trial);
+    a_program_that_is_missing(&trial);
+}
+
+/// In a mount namespace of its own, where the program is no file. Needs root.
+fn a_program_that_is_missing(trial: &Trial) {
+    trial.exec(0, "SET GLOBAL wsrep_sst_method = rsync");
+    assert_passes(trial, "sst-programs");
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c"])
+        .arg("mount --bind /dev/null /usr/bin/rsync && exec \"$@\"")
+        .args(["sh", PROGRAM, "doctor", "--json", "--user", "root"])
+        .arg("--socket")
+        .arg(trial.node(0).socket())
+        .output()
+        .expect("unshare is in every Debian");
+    let Ok(report) = serde_json::from_slice(&output.stdout) else {
+        eprintln!("skipped: needs a mount namespace, as root: {output:?}");
+        return;
+    };
+    let (result, text) = check_of(&report, "sst-programs");
+    assert!(result == "failed" && text.contains("rsync"), "{text}");
 }
 
 /// MariaDB refuses it, except from a session that does not replicate.
@@ -294,12 +317,18 @@ fn a_member_that_is_missing_or_silent_is_found() {
     let Some(path) = provider() else { return };
     let mut trial = Trial::prepare(path, 2, |settings| {
         settings.provider_options =
-            "evs.suspect_timeout=PT1M; gcache.size=2M; repl.mark_dir=".to_owned();
+            "evs.suspect_timeout=PT1M; gcache.size=2M; repl.mark_dir=; gcache.dir=../log-disk"
+                .to_owned();
         settings.absent = vec!["127.0.0.1:1".to_owned()];
     });
     if !trial.is_trireme() {
         return;
     }
+    let log_dirs = [0, 1].map(|i| trial.node(i).dir.join("log-disk"));
+    for dir in &log_dirs {
+        fs::create_dir_all(dir).expect("a directory can be made");
+    }
+    let small_disk = SmallDisk::mount(&log_dirs[0], "200m");
     trial
         .bootstrap_node(0)
         .unwrap_or_else(|error| panic!("it does not begin: {error}"));
@@ -333,6 +362,7 @@ fn a_member_that_is_missing_or_silent_is_found() {
     assert_found(&trial, "slow-commits", "node1");
 
     assert_passes(&trial, "ist-window");
+    assert_passes(&trial, "backlog");
     for id in 1..=40 {
         let insert = format!("INSERT INTO d.t VALUES ({id}, REPEAT('x', 200000))");
         trial.exec(0, &insert);
@@ -343,4 +373,58 @@ fn a_member_that_is_missing_or_silent_is_found() {
         "{:?}",
         check(&trial, 0, "ist-window")
     );
+    if small_disk.is_some() {
+        assert_found(&trial, "backlog", "an hour");
+    }
+
+    assert_passes(&trial, "bootstrap-expect");
+    trial.stop(1);
+    (trial.settings_mut().provider_options).push_str("; pc.bootstrap_expect=7");
+    trial.restart(1);
+    assert_found(&trial, "bootstrap-expect", "node2");
+}
+
+#[test]
+fn a_member_that_holds_up_the_others_is_found() {
+    let Some(path) = provider() else { return };
+    let mut trial = Trial::prepare(path, 3, |settings| {
+        settings.provider_options =
+            "evs.suspect_timeout=PT1M; repl.fc_desync_after_ms=0".to_owned();
+    });
+    if !trial.is_trireme() {
+        return;
+    }
+    if let Err(error) = trial.start() {
+        panic!("the cluster does not start: {error}");
+    }
+    trial.exec(0, "CREATE DATABASE d");
+    trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL)");
+    trial.assert_equal();
+    for name in ["flow-control", "left-out"] {
+        assert_passes(&trial, name);
+    }
+    writes_while_the_third_is_paused(&trial, |trial| {
+        let is_held_up = || check(trial, 0, "flow-control").0 == "warning";
+        assert!(await_true(SOON, is_held_up), "no writer waits");
+    });
+    for i in 0..3 {
+        trial.set_option(i, "repl.fc_desync_after_ms=60");
+    }
+    writes_while_the_third_is_paused(&trial, |trial| {
+        let is_left_out = || check(trial, 0, "left-out").1.contains("node3");
+        assert!(await_true(SOON, is_left_out), "it keeps pace");
+    });
+    assert_found(&trial, "flow-control", "node1");
+    let is_back = || check(&trial, 0, "left-out").0 == "ok";
+    assert!(await_true(SOON, is_back), "it stays left out");
+    trial.assert_equal();
+}
+
+/// Pauses the third node, and makes the first one write, until `seen` returns.
+fn writes_while_the_third_is_paused(trial: &Trial, seen: impl FnOnce(&Trial)) {
+    trial.pause_node(2).expect("it can be paused");
+    let load = Load::start(trial, &[0]);
+    seen(trial);
+    trial.resume_node(2).expect("it can go on");
+    load.stop().assert_undisturbed();
 }

@@ -39,7 +39,11 @@ pub fn json(trial: &Trial, i: usize, command: &[&str]) -> Value {
 
 /// The result and text of a check of the doctor.
 pub fn check(trial: &Trial, i: usize, name: &str) -> (String, String) {
-    let report = json(trial, i, &["doctor", "--json"]);
+    check_of(&json(trial, i, &["doctor", "--json"]), name)
+}
+
+/// The result and text of a check in the doctor's report.
+pub fn check_of(report: &Value, name: &str) -> (String, String) {
     let checks = report["checks"].as_array().expect("a list");
     let found = checks.iter().find(|check| check["name"] == name);
     let found = found.unwrap_or_else(|| panic!("no check {name}"));

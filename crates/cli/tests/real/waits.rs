@@ -1,13 +1,13 @@
 //! Each reason of docs/state-and-event-file.md for which a node waits is made real, and `why-waiting` names it. Those of the
-//! bad days (`majority`, `disk`) are in `bad_days`.
+//! bad days (`majority`, `disk`) are in `bad_days`. `admission` lasts milliseconds: no test sees it.
 
 use std::fs;
 use std::io::Write;
 
 use serde_json::Value;
-use trireme_testbed::StartMode;
+use trireme_testbed::{StartMode, preload};
 
-use super::bad_days::{alter, await_told, prepared, spawn, why};
+use super::bad_days::{alter, await_told, prepared, spawn, three, why};
 use super::trial::{JOIN, SOON, Trial, await_true};
 
 /// So long the donor's script does nothing before it sends anything.
@@ -104,6 +104,89 @@ fn a_node_that_was_away_catches_up() {
     trial.await_size(2, 3, JOIN);
     await_nothing(&trial, 2);
     trial.assert_equal();
+}
+
+#[test]
+fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
+    let Some(mut trial) = prepared("") else {
+        return;
+    };
+    let source = include_str!("slow_recovery.c");
+    if let Err(error) = preload::into(&mut trial, [2], "slow_recovery", source) {
+        eprintln!("skipped: needs a C compiler: {error}");
+        return;
+    }
+    let slow = trial.node(2).dir.join("slow");
+    trial.set_environment(2, "TRIREME_SLOW_RECOVERY", &slow);
+    make_donors_slow(&mut trial);
+    if let Err(error) = trial.start() {
+        panic!("the cluster does not start: {error}");
+    }
+    trial.exec(0, "CREATE DATABASE d");
+    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
+    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
+    trial.assert_equal();
+    trial.kill(2);
+    trial.exec(0, "INSERT INTO d.u VALUES (41, 1)");
+
+    fs::write(&slow, "").expect("a file");
+    spawn(&mut trial, 2, StartMode::JoinUnprepared);
+    await_reason(&trial, 2, "database-position", &["--wsrep-recover"]);
+    fs::remove_file(&slow).expect("the file is there");
+    await_reason(&trial, 2, "script", &["passes the database's position on"]);
+    // What is ordered while the script runs still counts as missed; what is ordered later does not.
+    let toi = "SET SESSION wsrep_OSU_method = TOI";
+    let missed = alter(&trial, 0, toi, "w");
+    await_reason(&trial, 2, "incremental-transfer", &["has caught up for"]);
+    let later = alter(&trial, 0, toi, "x");
+    await_reason(&trial, 2, "catch-up", &["has caught up for"]);
+    for client in [missed, later] {
+        client.join().expect("it ends by itself");
+    }
+    trial.await_size(2, 3, JOIN);
+    await_nothing(&trial, 2);
+    trial.assert_equal();
+}
+
+#[test]
+fn a_node_of_another_cluster_is_refused() {
+    let Some(mut trial) = three("") else { return };
+    trial.kill(2);
+    let argument = "--wsrep-cluster-name=elsewhere".to_owned();
+    trial.settings_mut().mariadbd_args.push(argument);
+    spawn(&mut trial, 2, StartMode::Join);
+    await_reason(&trial, 2, "refused", &["cluster names differ"]);
+    trial.kill(2);
+    trial.settings_mut().mariadbd_args.pop();
+    trial.restart(2);
+    trial.await_size(2, 3, JOIN);
+    await_nothing(&trial, 2);
+}
+
+/// Of two members the one with all votes stays; the other is the donor, and dies.
+#[test]
+fn a_joiner_whose_donor_dies_has_failed() {
+    let Some(mut trial) = prepared("") else {
+        return;
+    };
+    make_donors_slow(&mut trial);
+    trial
+        .bootstrap_node(0)
+        .unwrap_or_else(|error| panic!("it does not begin: {error}"));
+    trial.restart(1);
+    trial.set_option(0, "pc.weight=3");
+    trial.exec(0, "SET GLOBAL wsrep_desync = ON");
+    spawn(&mut trial, 2, StartMode::Join);
+    await_reason(&trial, 2, "state-transfer", &["from node2"]);
+    trial.kill(1);
+    let failed = || reason(&trial, 2) == "failed" && why(&trial, 2).contains("cannot go on");
+    let words = ["does not run", "Donor", "no longer in the group"];
+    let ended = || words.iter().all(|word| why(&trial, 2).contains(word));
+    assert!(
+        await_true(SOON, || failed() || ended()),
+        "{}",
+        why(&trial, 2)
+    );
 }
 
 /// bash reads a file of ours before each script of a state transfer.

@@ -274,6 +274,8 @@ pub const SPECS: &[Spec] = &[
         Choice(&["donor", "synced"]),
         Shown("donor"),
     ),
+    // Trireme's own: whether the script of a state transfer runs before an IST, too, as Galera does.
+    dynamic("repl.ist_script", Bool, Shown("yes")),
     dynamic(
         "repl.key_format",
         Choice(&["FLAT8", "FLAT8A", "FLAT16", "FLAT16A"]),
@@ -329,9 +331,9 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.fc_desync_state, repl.mark_dir,
+        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.fc_desync_state, repl.ist_script, repl.mark_dir,
         // repl.require_encryption, repl.secret_file, repl.sequencer and socket.ssl_crl.
-        assert_eq!(sysvars.len(), 98);
+        assert_eq!(sysvars.len(), 99);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }
 

@@ -18,7 +18,7 @@ const DEFAULT_STRING: &str = "base_dir = /var/lib/mysql/; base_host = 127.0.0.1;
     pc.checksum = false; pc.ignore_quorum = false; pc.ignore_sb = false; pc.npvo = false; pc.recovery = true; \
     pc.version = 0; pc.wait_prim = true; pc.wait_prim_timeout = PT30S; pc.weight = 1; protonet.backend = asio; \
     protonet.version = 0; repl.causal_read_timeout = PT30S; repl.commit_order = 3; repl.durability = os; \
-    repl.fc_desync_after_ms = 60; repl.fc_desync_state = donor; repl.key_format = FLAT8; repl.mark_dir = /dev/shm; repl.max_ws_size = 2147483647; repl.proto_max = 11; \
+    repl.fc_desync_after_ms = 60; repl.fc_desync_state = donor; repl.ist_script = yes; repl.key_format = FLAT8; repl.mark_dir = /dev/shm; repl.max_ws_size = 2147483647; repl.proto_max = 11; \
     repl.sequencer = auto; socket.checksum = 2; \
     socket.recv_buf_size = auto; socket.send_buf_size = auto; ";
 

@@ -25,8 +25,13 @@ const MAX_ROUNDS: u32 = 5;
 enum Probe {
     NotBegun,
     /// Members are asked for this entry.
-    Asks(Seqno),
-    Done,
+    Asks {
+        seqno: Seqno,
+        before_script: bool,
+    },
+    Done {
+        before_script: bool,
+    },
 }
 
 /// A pull of missing entries.
@@ -203,9 +208,19 @@ impl Ist {
         Next::Entry(self.next)
     }
 
-    /// Returns true if the check for a gap was not made yet.
-    pub(crate) fn is_to_probe(&self) -> bool {
-        self.probe == Probe::NotBegun
+    /// Returns true if the check for a gap was not made yet. `before_script`: a check for entries that are handed over
+    /// without a script is not enough.
+    pub(crate) fn is_to_probe(&self, before_script: bool) -> bool {
+        match self.probe {
+            Probe::NotBegun => true,
+            Probe::Asks {
+                before_script: checked,
+                ..
+            }
+            | Probe::Done {
+                before_script: checked,
+            } => before_script && !checked,
+        }
     }
 
     /// Begins that check. `is_here`: tells whether this node has the entry. `before_script`: nothing is handed over
@@ -215,14 +230,21 @@ impl Ist {
         // The very first entry is requested before anything is handed over, and is kept. Before a script nothing is
         // kept.
         let asks = lacking.filter(|seqno| !self.begun && (before_script || *seqno > self.next));
-        self.probe = asks.map_or(Probe::Done, Probe::Asks);
+        self.partial = None;
+        self.probe = match asks {
+            Some(seqno) => Probe::Asks {
+                seqno,
+                before_script,
+            },
+            None => Probe::Done { before_script },
+        };
     }
 
     /// Returns the entry that one of the members must show.
     pub(crate) fn probed(&self) -> Option<Seqno> {
         match self.probe {
-            Probe::Asks(seqno) => Some(seqno),
-            Probe::NotBegun | Probe::Done => None,
+            Probe::Asks { seqno, .. } => Some(seqno),
+            Probe::NotBegun | Probe::Done { .. } => None,
         }
     }
 
@@ -249,13 +271,16 @@ impl Ist {
             return Answered::Unasked;
         }
         (self.asked, self.silent) = (false, 0);
-        match self.probed() {
-            None => Answered::Take,
-            Some(wanted) if shown == Some(wanted) => {
-                self.probe = Probe::Done;
+        match self.probe {
+            Probe::NotBegun | Probe::Done { .. } => Answered::Take,
+            Probe::Asks {
+                seqno,
+                before_script,
+            } if shown == Some(seqno) => {
+                self.probe = Probe::Done { before_script };
                 Answered::ProbeOver
             }
-            Some(wanted) => Answered::Lacks(wanted),
+            Probe::Asks { seqno, .. } => Answered::Lacks(seqno),
         }
     }
 
@@ -374,7 +399,7 @@ mod tests {
     #[test]
     fn a_member_must_show_what_lies_behind_a_gap_before_anything_is_handed_over() {
         let mut ist = ist(false);
-        assert!(ist.is_to_probe());
+        assert!(ist.is_to_probe(false) && ist.is_to_probe(true));
         ist.begin_probe(false, |seqno| seqno < 7);
         assert_eq!(ist.probed(), Some(7));
         assert_eq!(ist.pull(0), Some((member(1), pulls(7))));
@@ -385,6 +410,20 @@ mod tests {
         assert_eq!(ist.answered(member(2), 7, Some(7)), Answered::ProbeOver);
         assert_eq!(ist.next(0), Next::Entry(5), "what it showed is not kept");
         assert!(ist.begin() && !ist.begin());
+    }
+
+    /// A donor may become free after the check.
+    #[test]
+    fn a_check_without_a_script_is_not_enough_for_a_script() {
+        let mut ist = ist(false);
+        ist.begin_probe(false, |_| false);
+        assert_eq!(ist.probed(), None, "the first entry is kept");
+        assert!(!ist.is_to_probe(false) && ist.is_to_probe(true));
+        ist.begin_probe(true, |_| false);
+        assert_eq!(ist.probed(), Some(5));
+        assert_eq!(ist.pull(0), Some((member(1), pulls(5))));
+        assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::ProbeOver);
+        assert!(!ist.is_to_probe(true) && ist.probed().is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_group::Incarnation;
 
-use super::{Phase, Place, Stage, StateTransfer};
+use super::{Phase, Place, Script, Stage, StateTransfer};
 use crate::control::Control;
 use crate::gtid::Gtid;
 
@@ -150,6 +150,9 @@ impl StateTransfer {
 
     /// Makes the node request a donor from the order.
     pub(crate) fn ask_donor(&mut self, request: Bytes, now_ms: u64) {
+        if let Script::Runs { request: told, .. } = &mut self.script {
+            *told = Some(request.clone());
+        }
         self.set_phase(SstPhase::Retry {
             request,
             at_ms: now_ms,

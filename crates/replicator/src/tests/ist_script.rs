@@ -1,14 +1,19 @@
-//! The script of a state transfer before an IST, for a server that learns its GTID domain from it.
+//! The script of a state transfer before an IST.
 
 use trireme_certification::KeyType;
 
 use super::driver::{Cluster, incarnation};
 use super::server::Happened;
 use super::transfer::copy;
-use crate::{Action, Code, Event, Gtid, HostAction, Options};
+use crate::{Action, Code, Event, Gtid, HostAction, Options, ScriptBeforeIst};
 
-/// Two members; a third, whose server wants the script, lacks two write-sets.
+/// Two members; a third, whose server cannot do without the script, lacks two write-sets.
 fn joining() -> (Cluster, usize, Gtid) {
+    joining_with(ScriptBeforeIst::Always)
+}
+
+/// The same, whose server wants the script as told.
+fn joining_with(script_before_ist: ScriptBeforeIst) -> (Cluster, usize, Gtid) {
     let mut cluster = Cluster::of(2);
     let (joiner, behind) = copy(&mut cluster);
     for key in ["a", "b"] {
@@ -16,7 +21,7 @@ fn joining() -> (Cluster, usize, Gtid) {
         cluster.settle();
     }
     let options = Options {
-        script_before_ist: true,
+        script_before_ist,
         ..Options::default()
     };
     cluster.event(joiner, Event::SetOptions(options));
@@ -100,6 +105,58 @@ fn a_server_that_wants_no_script_gets_the_entries_at_once() {
     is_whole(&cluster, joiner);
 }
 
+fn desync_both(cluster: &mut Cluster) {
+    for node in 0..2 {
+        let ticket = cluster.nodes[node].server.ticket();
+        cluster.event(node, Event::Desync { ticket });
+    }
+    cluster.settle();
+}
+
+/// A donor that is busy for an hour, or a member that is desynced, keeps nobody away.
+#[test]
+fn where_no_donor_is_free_only_a_server_that_needs_the_script_waits() {
+    for (script, requests) in [
+        (ScriptBeforeIst::IfDonorIsFree, 0),
+        (ScriptBeforeIst::Always, 1),
+    ] {
+        let (mut cluster, joiner, behind) = joining_with(script);
+        desync_both(&mut cluster);
+        cluster.join(joiner, behind, false);
+        cluster.settle();
+        assert_eq!(
+            happened(&cluster, joiner, &Happened::SstRequest),
+            requests,
+            "{script:?}"
+        );
+        assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 0);
+        if requests == 0 {
+            is_whole(&cluster, joiner);
+        }
+    }
+}
+
+#[test]
+fn where_a_donor_is_free_the_script_runs_for_all_who_want_it() {
+    for (script, requests) in [
+        (ScriptBeforeIst::IfDonorIsFree, 1),
+        (ScriptBeforeIst::Never, 0),
+    ] {
+        let (mut cluster, joiner, behind) = joining_with(script);
+        cluster.join(joiner, behind, false);
+        cluster.settle();
+        assert_eq!(
+            happened(&cluster, 0, &Happened::PassOn(behind)),
+            requests,
+            "{script:?}"
+        );
+        if requests > 0 {
+            script_ends(&mut cluster, 0, joiner, behind);
+        }
+        is_whole(&cluster, joiner);
+    }
+}
+
 #[test]
 fn where_nobody_can_run_the_donors_script_the_entries_come_without() {
     let (mut cluster, joiner, behind) = joining();
@@ -110,16 +167,33 @@ fn where_nobody_can_run_the_donors_script_the_entries_come_without() {
     is_whole(&cluster, joiner);
 }
 
+#[test]
+fn another_donor_passes_the_position_on_if_the_first_leaves() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 1);
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
+    cluster.settle();
+    assert_eq!(happened(&cluster, 1, &Happened::PassOn(behind)), 1);
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
+    script_ends(&mut cluster, 1, joiner, behind);
+    is_whole(&cluster, joiner);
+}
+
 /// The server can be asked once only.
 #[test]
 fn who_loses_the_last_donor_within_the_script_starts_again() {
     let (mut cluster, joiner, behind) = joining();
     cluster.join(joiner, behind, false);
     cluster.settle();
-    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(0)));
+    cluster.reconfigure(|c| {
+        c.members.retain(|m| m.incarnation != incarnation(0));
+        c.members.iter_mut().for_each(|m| m.never_donor = true);
+    });
     cluster.settle();
     let fatal = cluster.nodes[joiner].fatal.as_deref().expect("it ends");
-    assert!(fatal.contains("is no longer in the group"), "{fatal}");
+    assert!(fatal.contains("No member is left"), "{fatal}");
     assert!(
         !cluster.nodes[joiner]
             .actions

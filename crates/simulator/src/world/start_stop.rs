@@ -147,7 +147,7 @@ impl World {
             queue_bytes: plan.queue_bytes,
             thresholds: plan.scale.replicator,
             sst_donor: plan.sst_donor.to_owned(),
-            script_before_ist: plan.scripts_before_ist,
+            script_before_ist: plan.script_before_ist,
             ..Options::default()
         };
         let expect = (plan.founding.as_ref()).map(|founding| {
