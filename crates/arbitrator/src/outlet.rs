@@ -2,7 +2,7 @@
 //! here.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob};
+use trireme_engine::{Channel, Host, HostAction, NotKept, ServeJob, StageJob};
 use trireme_group::{Incarnation, Term, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::{Line, Progress};
@@ -17,7 +17,7 @@ pub(crate) struct Outlet<'a> {
     pub log: &'a Log,
 }
 
-impl Outside for Outlet<'_> {
+impl Host for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.line.send(to, channel, bytes);
     }

@@ -1,5 +1,5 @@
 //! Carries out the actions of group and replicator. In: actions, in the order in which the state machines gave them.
-//! Out: writes to the log, events for the other state machine, and requests to [`Outside`]. An entry is in the log, and
+//! Out: writes to the log, events for the other state machine, and requests to [`Host`]. An entry is in the log, and
 //! a promise is kept, before a message that speaks of it goes out.
 
 use trireme_group as group;
@@ -9,26 +9,26 @@ use trireme_replicator as replicator;
 use trireme_replicator::{Action, GroupAction, HostAction, LogAction, Note};
 
 use crate::engine::{Engine, Link};
+use crate::host::{Channel, Host};
 use crate::laggard::Laggard;
-use crate::outside::{Channel, Outside};
 use crate::session::Forgotten;
 use crate::storage::Storage;
 
 impl Engine {
     /// Reports a read error of the log to the operator. The reader does without the entries, by a checkpoint or an SST,
     /// or waits.
-    pub(crate) fn see_reads(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    pub(crate) fn see_reads(&mut self, now_ms: u64, host: &mut dyn Host) {
         let link = self.link.as_mut().map(|link| &mut link.storage);
         let storage = link.or(self.failed_log.as_mut());
         let Some(error) = storage.and_then(Storage::take_read_error) else {
             return;
         };
         if !error.is_shortage() {
-            outside.warn(&format!(
+            host.warn(&format!(
                 "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
             ));
         } else if self.shortage_reminder.is_due(now_ms) {
-            outside.warn(&format!("the write-set log: {error}"));
+            host.warn(&format!("the write-set log: {error}"));
         }
     }
 
@@ -40,7 +40,7 @@ impl Engine {
 
     /// Ends the node's part in the cluster if a note failed. The note had to be written before the action that it
     /// announces.
-    fn must_note(&mut self, result: Result<(), LogError>, outside: &mut dyn Outside) {
+    fn must_note(&mut self, result: Result<(), LogError>, host: &mut dyn Host) {
         if let Err(error) = result {
             if let Some(log) = self.noted_log() {
                 log.note_failure(!error.is_of_volume());
@@ -48,7 +48,7 @@ impl Engine {
             let text = format!(
                 "cannot write crash-recovery state to trireme-state.log: {error}; this process ends, because a restart would conclude wrong things from the old state"
             );
-            outside.act(HostAction::Fatal { text });
+            host.act(HostAction::Fatal { text });
         }
     }
 
@@ -62,12 +62,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn group_action(
-        &mut self,
-        now_ms: u64,
-        action: group::Action,
-        outside: &mut dyn Outside,
-    ) {
+    pub(crate) fn group_action(&mut self, now_ms: u64, action: group::Action, host: &mut dyn Host) {
         use group::Action;
         if self.link.is_none() || self.failed.is_some() {
             return;
@@ -76,19 +71,19 @@ impl Engine {
             action,
             Action::Deliver { .. } | Action::DeliverFromLog { .. }
         );
-        if delivers && !self.write_before_delivery(outside) {
+        if delivers && !self.write_before_delivery(host) {
             return;
         }
         let Some(link) = &mut self.link else { return };
         match &action {
-            Action::Deliver { position, delivery } => outside.delivered(*position, delivery),
+            Action::Deliver { position, delivery } => host.delivered(*position, delivery),
             Action::DeliverFromLog { first, last } => {
-                outside.delivered_from_log(*first, *last, &link.storage);
+                host.delivered_from_log(*first, *last, &link.storage);
             }
             _ => {}
         }
         if let Some(action) = link.undelivered.take_in(action) {
-            self.carry_out_group(now_ms, action, outside);
+            self.carry_out_group(now_ms, action, host);
         }
     }
 
@@ -96,20 +91,20 @@ impl Engine {
         &mut self,
         now_ms: u64,
         action: group::Action,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
     ) {
         use group::Action;
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
         match action {
-            Action::Send { to, message } => send(&to, &message, outside),
-            Action::Append { entry } => self.append(&entry, outside),
+            Action::Send { to, message } => send(&to, &message, host),
+            Action::Append { entry } => self.append(&entry, host),
             Action::Stage {
                 bulk,
                 offset,
                 bytes,
-            } => self.stage(now_ms, bulk, offset, bytes, outside),
+            } => self.stage(now_ms, bulk, offset, bytes, host),
             Action::Unstage { bulk } => link.storage.staging().drop_bulk(bulk),
             Action::Staged {
                 bulk,
@@ -121,26 +116,26 @@ impl Engine {
                 let dropped = link.storage.staging().keep(&origins);
                 self.not_staged(now_ms, dropped);
             }
-            Action::Truncate { after } => self.truncate(after, outside),
-            Action::Reset { checkpoint } => self.begin_anew(now_ms, checkpoint, outside),
-            Action::Persist(state) => self.persist(now_ms, state.promised, outside),
+            Action::Truncate { after } => self.truncate(after, host),
+            Action::Reset { checkpoint } => self.begin_anew(now_ms, checkpoint, host),
+            Action::Persist(state) => self.persist(now_ms, state.promised, host),
             Action::Deliver { position, delivery } => {
-                self.deliver(now_ms, position, delivery, outside)
+                self.deliver(now_ms, position, delivery, host)
             }
             Action::DeliverFromLog { .. } => {} // waits: see `Undelivered::take_in`
             Action::Passed { position } => {
                 self.node(now_ms, replicator::Event::Passed { position })
             }
-            Action::Found => self.found(now_ms, outside),
+            Action::Found => self.found(now_ms, host),
             Action::Reform {
                 override_id,
                 from_database,
                 heard,
                 text,
             } => {
-                outside.alarm(&text);
-                outside.reforms(&heard);
-                self.reform(now_ms, override_id, from_database, outside);
+                host.alarm(&text);
+                host.reforms(&heard);
+                self.reform(now_ms, override_id, from_database, host);
             }
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
@@ -157,19 +152,19 @@ impl Engine {
             }
             // The mesh stays up for a while: the others may still need this member's last message.
             Action::Left => {
-                self.drop_deliveries(now_ms, outside);
+                self.drop_deliveries(now_ms, host);
                 self.node(now_ms, replicator::Event::Left)
             }
-            Action::Refused { reason } => outside.refused(reason),
-            Action::Note { text } => outside.note(&text),
-            Action::Alarm { text } => outside.alarm(&text),
+            Action::Refused { reason } => host.refused(reason),
+            Action::Note { text } => host.note(&text),
+            Action::Alarm { text } => host.alarm(&text),
         }
     }
 
     /// Appends an entry to the log.
-    fn append(&mut self, entry: &group::Entry, outside: &mut dyn Outside) {
+    fn append(&mut self, entry: &group::Entry, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
-        outside.appended(entry);
+        host.appended(entry);
         // The override is noted before any entry above the fork point is delivered, and before its own configuration is
         // appended.
         let noted = match &entry.body {
@@ -192,9 +187,9 @@ impl Engine {
     }
 
     /// Drops the log's entries above this position.
-    fn truncate(&mut self, after: group::Position, outside: &mut dyn Outside) {
+    fn truncate(&mut self, after: group::Position, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
-        outside.truncated(after, link.group.term());
+        host.truncated(after, link.group.term());
         let result = link.storage.truncate(after);
         // The end of a flush must not acknowledge entries that were dropped.
         link.unflushed = link.unflushed.map(|position| position.min(after));
@@ -203,19 +198,14 @@ impl Engine {
     }
 
     /// Begins the log anew above a checkpoint. Before, the replicator hears of everything that waits in the old log.
-    fn begin_anew(
-        &mut self,
-        now_ms: u64,
-        checkpoint: group::Checkpoint,
-        outside: &mut dyn Outside,
-    ) {
+    fn begin_anew(&mut self, now_ms: u64, checkpoint: group::Checkpoint, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
         let term = link.group.term();
-        self.drop_deliveries(now_ms, outside);
-        outside.began_anew(&checkpoint, term);
+        self.drop_deliveries(now_ms, host);
+        host.began_anew(&checkpoint, term);
         if self.replicator.needs_log() {
             self.node(now_ms, replicator::Event::LogEnds);
-            self.carry_out(now_ms, outside);
+            self.carry_out(now_ms, host);
         }
         let Some(link) = &mut self.link else { return };
         let dropped = link.storage.staging().bulk_payloads();
@@ -224,16 +214,16 @@ impl Engine {
         link.forget_flushes(now_ms);
         self.not_staged(now_ms, dropped);
         self.must_write(result);
-        self.tell_history(outside);
+        self.tell_history(host);
         self.node(now_ms, replicator::Event::Reset(Box::new(checkpoint)));
     }
 
     /// Keeps a promised term, before the group may send the promise.
-    fn persist(&mut self, now_ms: u64, promised: group::Term, outside: &mut dyn Outside) {
+    fn persist(&mut self, now_ms: u64, promised: group::Term, host: &mut dyn Host) {
         self.group_dirty = true;
         let persisted = match planted(Mutant::PromiseNotPersisted) {
             true => Ok(()),
-            false => outside.promise(promised),
+            false => host.promise(promised),
         };
         let persisted = persisted.or_else(|error| {
             let is_given = planted(Mutant::UnkeptPromiseGiven);
@@ -254,9 +244,9 @@ impl Engine {
         now_ms: u64,
         position: group::Position,
         delivery: group::Delivery,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
     ) {
-        self.tell_history(outside);
+        self.tell_history(host);
         let configuration = match &delivery {
             group::Delivery::Configuration(made) if made.override_id.is_some() => {
                 Some(made.clone())
@@ -264,14 +254,14 @@ impl Engine {
             _ => None,
         };
         self.node(now_ms, replicator::Event::Delivered { position, delivery });
-        outside.took_in(&self.replicator);
+        host.took_in(&self.replicator);
         if let Some(configuration) = configuration {
-            self.see_override(&configuration, outside);
+            self.see_override(&configuration, host);
         }
     }
 
     /// Founds a history with the support of the other nodes, as a bootstrap does.
-    fn found(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    fn found(&mut self, now_ms: u64, host: &mut dyn Host) {
         let link = self.link.as_mut().filter(|_| !self.replicator.is_leaving());
         let Some((link, history)) = link.and_then(|link| link.to_found.take().map(|id| (link, id)))
         else {
@@ -287,7 +277,7 @@ impl Engine {
         if self.failed.is_some() {
             return;
         }
-        outside.founds(history);
+        host.founds(history);
         self.node(now_ms, replicator::Event::Found { history });
         let event = group::Event::Bootstrap {
             history,
@@ -298,7 +288,7 @@ impl Engine {
     }
 
     /// Notes beside the log the state that a restart needs.
-    pub(crate) fn note_component_state(&mut self, outside: &mut dyn Outside) {
+    pub(crate) fn note_component_state(&mut self, host: &mut dyn Host) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
@@ -309,7 +299,7 @@ impl Engine {
         if in_step && link.storage.wants_snapshot() && result.is_ok() {
             if let Some(control) = self.replicator.control_snapshot() {
                 let state = link.group.checkpoint();
-                outside.kept(state, &control);
+                host.kept(state, &control);
                 result = link.storage.put_snapshot(state, &control);
                 // No message has spoken of a log that lacks this checkpoint.
                 if std::mem::take(&mut link.just_founded) && result.is_ok() {
@@ -321,7 +311,7 @@ impl Engine {
     }
 
     /// Names the log in the data directory, before any message speaks of the log's entries.
-    pub(crate) fn tell_log(&mut self, outside: &mut dyn Outside) {
+    pub(crate) fn tell_log(&mut self, host: &mut dyn Host) {
         let untold = |link: &&mut Link| !link.log_told;
         let Some(link) = self.link.as_mut().filter(untold) else {
             return;
@@ -330,7 +320,7 @@ impl Engine {
             return;
         };
         link.log_told = true;
-        if let Err(error) = outside.in_log(id) {
+        if let Err(error) = host.in_log(id) {
             self.not_kept(
                 "it cannot be noted which write-set log is this node's",
                 &error,
@@ -338,39 +328,39 @@ impl Engine {
         }
     }
 
-    pub(crate) fn tell_history(&mut self, outside: &mut dyn Outside) {
+    pub(crate) fn tell_history(&mut self, host: &mut dyn Host) {
         let untold = |link: &&mut Link| !link.history_told && !link.group.history().is_nil();
         let Some(link) = self.link.as_mut().filter(untold) else {
             return;
         };
         link.history_told = true;
-        outside.in_history(link.group.history());
+        host.in_history(link.group.history());
     }
 
-    pub(crate) fn node_action(&mut self, now_ms: u64, action: Action, outside: &mut dyn Outside) {
+    pub(crate) fn node_action(&mut self, now_ms: u64, action: Action, host: &mut dyn Host) {
         match action {
-            Action::Group(action) => self.ask_group(now_ms, action, outside),
+            Action::Group(action) => self.ask_group(now_ms, action, host),
             Action::SendTo { to, bytes } => {
                 if self.link.is_some() {
-                    outside.send(&[to], Channel::Replicator, bytes);
+                    host.send(&[to], Channel::Replicator, bytes);
                 }
             }
-            Action::Serve(pull) => self.serve(now_ms, pull, outside),
-            Action::Log(action) => self.tell_link_log(action, outside),
-            Action::Note(note) => self.note(note, outside),
+            Action::Serve(pull) => self.serve(now_ms, pull, host),
+            Action::Log(action) => self.tell_link_log(action, host),
+            Action::Note(note) => self.note(note, host),
             Action::Host(action) => {
                 match action {
                     HostAction::MarkCorrupt => self.note_diverged(true),
                     HostAction::MarkUncorrupt => self.note_diverged(false),
                     _ => {}
                 }
-                outside.act(action);
+                host.act(action);
             }
         }
     }
 
     /// Passes a request of the replicator to the group. Without a connection only the request to leave has an effect.
-    fn ask_group(&mut self, now_ms: u64, action: GroupAction, outside: &mut dyn Outside) {
+    fn ask_group(&mut self, now_ms: u64, action: GroupAction, host: &mut dyn Host) {
         let Some(link) = &mut self.link else {
             if let GroupAction::Leave = action {
                 self.node(now_ms, replicator::Event::Left);
@@ -380,7 +370,7 @@ impl Engine {
         match action {
             GroupAction::Submit { number, payload } => {
                 self.group_dirty = true;
-                outside.submitted(number, &payload);
+                host.submitted(number, &payload);
                 link.group.submit(now_ms, number, payload);
             }
             GroupAction::Spread {
@@ -398,7 +388,7 @@ impl Engine {
             }
             GroupAction::SubmitBulk { number, bulk, head } => {
                 self.group_dirty = true;
-                outside.submitted(number, &head);
+                host.submitted(number, &head);
                 link.group.submit_bulk(now_ms, number, bulk, head);
             }
             GroupAction::Read { token } => self.group(now_ms, group::Event::Read { token }),
@@ -410,7 +400,7 @@ impl Engine {
     }
 
     /// Passes a request of the replicator to the connection's log.
-    fn tell_link_log(&mut self, action: LogAction, outside: &mut dyn Outside) {
+    fn tell_link_log(&mut self, action: LogAction, host: &mut dyn Host) {
         let Some(link) = &mut self.link else {
             return;
         };
@@ -427,7 +417,7 @@ impl Engine {
                     flags: if is_noted { Outcome::FAILED } else { 0 },
                     depends_on,
                 };
-                outside.noted(position, outcome);
+                host.noted(position, outcome);
                 link.storage.set_outcome(position, outcome)
             }
             LogAction::Pin {
@@ -452,12 +442,12 @@ impl Engine {
     }
 
     /// Notes something that a restart must know.
-    fn note(&mut self, note: Note, outside: &mut dyn Outside) {
+    fn note(&mut self, note: Note, host: &mut dyn Host) {
         match note {
             Note::Action { gtid, ended } => {
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
-                self.must_note(result, outside);
+                self.must_note(result, host);
             }
             Note::Applying => {
                 let link = self.link.as_mut().filter(|_| self.failed.is_none());
@@ -467,20 +457,20 @@ impl Engine {
             Note::Overrides { overrides } => {
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
-                self.must_note(result, outside);
+                self.must_note(result, host);
             }
         }
     }
 }
 
 /// Sends a group's message to these peers.
-fn send(to: &[group::Incarnation], message: &group::Message, outside: &mut dyn Outside) {
+fn send(to: &[group::Incarnation], message: &group::Message, host: &mut dyn Host) {
     let channel = match message {
         group::Message::Part { .. } => Channel::Bulk,
         _ => Channel::Group,
     };
     if let Some((term, position)) = message.acknowledges() {
-        outside.acknowledged(term, position);
+        host.acknowledged(term, position);
     }
-    outside.send(to, channel, group::encode(message));
+    host.send(to, channel, group::encode(message));
 }

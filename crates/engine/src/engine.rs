@@ -12,9 +12,9 @@ use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, Seqno, U
 
 use crate::beginning::Beginning;
 use crate::hang::Hang;
+use crate::host::{Channel, Host};
 use crate::laggard::Told;
 use crate::mark::KeepMark;
-use crate::outside::{Channel, Outside};
 use crate::recovery::Recovery;
 use crate::reforming::Reformed;
 use crate::serving::{ServeDone, Serving};
@@ -29,7 +29,7 @@ pub struct Start {
     pub config: group::Config,
     /// The term that this replica has promised.
     pub promised: Term,
-    /// The id of the log with which this replica acknowledged last ([`Outside::in_log`]); nil: none, or unknown.
+    /// The id of the log with which this replica acknowledged last ([`Host::in_log`]); nil: none, or unknown.
     pub last_log: Uuid,
     /// True if the node goes on with the log of an earlier process, if there is one.
     pub recover: bool,
@@ -41,7 +41,7 @@ pub struct Start {
     pub disk: OpenDisk,
     /// Keeps the mark of the log's end, outside the log's volume; None: there is no mark.
     pub mark: Option<Box<dyn KeepMark>>,
-    /// True if flushes go to [`Outside::flush`], so that everything else goes on meanwhile: flushes that
+    /// True if flushes go to [`Host::flush`], so that everything else goes on meanwhile: flushes that
     /// acknowledgements wait for (`repl.durability=disk`), and flushes that nothing waits for.
     pub flushes_apart: bool,
     /// Position of the database.
@@ -359,7 +359,7 @@ impl Engine {
             }
             Some(Channel::Replicator) => {
                 let bytes = frame.slice(1..);
-                self.node(now_ms, replicator::Event::Direct { from, bytes });
+                self.node(now_ms, replicator::Event::PeerMessage { from, bytes });
             }
             None => return Err("sent a frame of unknown kind".to_owned()),
         }
@@ -391,23 +391,23 @@ impl Engine {
     }
 
     /// Carries out actions until nothing is left to do, and writes the log. Messages that were given to
-    /// [`Outside::send`] may leave the node when this returns, and not before.
-    pub fn pump(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    /// [`Host::send`] may leave the node when this returns, and not before.
+    pub fn pump(&mut self, now_ms: u64, host: &mut dyn Host) {
         if let Some(link) = &mut self.link {
             self.notes.extend(link.storage.take_notes());
         }
         for note in std::mem::take(&mut self.notes) {
-            outside.warn(&note);
+            host.warn(&note);
         }
-        self.tell_history(outside);
-        self.answer_pulls(now_ms, outside);
+        self.tell_history(host);
+        self.answer_pulls(now_ms, host);
         let slice = self
             .link
             .as_ref()
             .map(|link| link.undelivered.slice_bytes());
         let mut room_bytes = slice.unwrap_or(0);
         while self.failed.is_none() {
-            self.carry_out(now_ms, outside);
+            self.carry_out(now_ms, host);
             if let Some(link) = self.link.as_mut().filter(|_| self.group_dirty) {
                 self.group_dirty = false;
                 link.group.flush(&link.storage, &mut self.group_actions);
@@ -416,31 +416,31 @@ impl Engine {
                 }
             }
             if self.group_actions.is_empty() {
-                let learns = self.write_log(now_ms, outside);
-                if learns || self.deliver_waiting(now_ms, outside, &mut room_bytes) {
+                let learns = self.write_log(now_ms, host);
+                if learns || self.deliver_waiting(now_ms, host, &mut room_bytes) {
                     continue;
                 }
                 break;
             }
             let mut actions = std::mem::take(&mut self.group_actions);
             for action in actions.drain(..) {
-                self.group_action(now_ms, action, outside);
-                self.carry_out(now_ms, outside);
+                self.group_action(now_ms, action, host);
+                self.carry_out(now_ms, host);
             }
             self.group_actions = actions;
         }
-        self.note_component_state(outside);
-        self.tell_log(outside);
-        self.see_reads(now_ms, outside);
-        self.end_if_failed(now_ms, outside);
+        self.note_component_state(host);
+        self.tell_log(host);
+        self.see_reads(now_ms, host);
+        self.end_if_failed(now_ms, host);
     }
 
     /// Carries out the replicator's actions before its next event.
-    pub fn carry_out(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    pub fn carry_out(&mut self, now_ms: u64, host: &mut dyn Host) {
         while !self.node_actions.is_empty() {
             let mut actions = std::mem::take(&mut self.node_actions);
             for action in actions.drain(..) {
-                self.node_action(now_ms, action, outside);
+                self.node_action(now_ms, action, host);
             }
             if self.node_actions.is_empty() {
                 self.node_actions = actions; // keeps its room

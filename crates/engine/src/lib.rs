@@ -1,7 +1,7 @@
 //! The engine of a node: group, replicator and write-set log put together.
 //!
 //! [`Engine`] hands the output of each state machine to the other, and writes the log before a message that speaks of
-//! it leaves the node. All other work (peers, files, the server's threads) goes through [`Outside`]. The provider and
+//! it leaves the node. All other work (peers, files, the server's threads) goes through [`Host`]. The provider and
 //! the simulator drive the same engine: it has no clock, thread or socket, and the log's disk is a trait.
 
 #![forbid(unsafe_code)]
@@ -11,10 +11,10 @@ mod beginning;
 mod engine;
 mod group_reads;
 mod hang;
+mod host;
 mod laggard;
 mod mark;
 mod noting;
-mod outside;
 mod reading;
 mod recovery;
 mod reforming;
@@ -29,8 +29,8 @@ mod undelivered;
 mod writing;
 
 pub use engine::{Engine, Expected, Link, Start, starting_position, unvouched_position};
+pub use host::{Channel, Host, NotKept};
 pub use mark::{KeepMark, MARK_BYTES};
-pub use outside::{Channel, NotKept, Outside};
 pub use serving::{ServeDone, ServeJob};
 pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};

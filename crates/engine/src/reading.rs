@@ -112,6 +112,6 @@ pub(crate) fn delivery_of(body: Body) -> Option<Delivery> {
     match body {
         Body::Submission { id, payload } => Some(Delivery::Submission { id, payload }),
         Body::Configuration(configuration) => Some(Delivery::Configuration(configuration)),
-        Body::TermStart | Body::Void { .. } => None,
+        Body::TermStart | Body::Voided { .. } => None,
     }
 }

@@ -6,7 +6,7 @@ use trireme_group::{self as group, Checkpoint, Configuration, Uuid};
 use trireme_replicator::{self as replicator, Connect, Gtid};
 
 use crate::engine::Engine;
-use crate::outside::Outside;
+use crate::host::Host;
 use crate::session::Forgotten;
 
 /// The act by which this process let an amnesiac cluster go on.
@@ -30,21 +30,21 @@ impl Engine {
         now_ms: u64,
         id: Uuid,
         from_database: bool,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
     ) {
         self.reformed = Some(Reformed {
             id,
             lost_from: None,
         });
         if from_database {
-            self.found_on_database(now_ms, id, outside);
+            self.found_on_database(now_ms, id, host);
         }
     }
 
     /// Begins the log anew above the database, as `--wsrep-new-cluster` does, but without a new process. The database's
     /// seqnos are not given to other entries (rule 5).
-    fn found_on_database(&mut self, now_ms: u64, id: Uuid, outside: &mut dyn Outside) {
-        self.drop_deliveries(now_ms, outside);
+    fn found_on_database(&mut self, now_ms: u64, id: Uuid, host: &mut dyn Host) {
+        self.drop_deliveries(now_ms, host);
         let Some(link) = self.link.as_mut() else {
             return;
         };
@@ -73,14 +73,14 @@ impl Engine {
         connect.add_override(id, common);
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         let local = self.replicator.local();
-        outside.founds_on(local);
+        host.founds_on(local);
         let lost = local.seqno + 1;
         self.tell_lost(
             Gtid {
                 seqno: lost,
                 ..local
             },
-            outside,
+            host,
         );
         let event = group::Event::Bootstrap {
             history,
@@ -91,25 +91,21 @@ impl Engine {
     }
 
     /// Sees a delivered configuration. If it is the override that this process made, the override is in force.
-    pub(crate) fn see_override(
-        &mut self,
-        configuration: &Configuration,
-        outside: &mut dyn Outside,
-    ) {
+    pub(crate) fn see_override(&mut self, configuration: &Configuration, host: &mut dyn Host) {
         let is_it = |r: &Reformed| configuration.override_id == Some(r.id) && r.lost_from.is_none();
         if self.reformed.as_ref().is_some_and(is_it) {
             // The seqno of the override's view: entries of the old log have lower seqnos.
             let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
             let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
-            self.tell_lost(Gtid { uuid, seqno }, outside);
+            self.tell_lost(Gtid { uuid, seqno }, host);
         }
     }
 
-    fn tell_lost(&mut self, gtid: Gtid, outside: &mut dyn Outside) {
+    fn tell_lost(&mut self, gtid: Gtid, host: &mut dyn Host) {
         if let Some(reformed) = &mut self.reformed {
             reformed.lost_from = Some(gtid);
         }
-        outside.alarm(&format!(
+        host.alarm(&format!(
             "what clients were told is committed with GTID {gtid} or above, before the cluster lost its majority, is lost: it is in \
              no log and no database that was here. These GTIDs are given out anew"
         ));

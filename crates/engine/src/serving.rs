@@ -15,7 +15,7 @@ use trireme_log::{LogError, Outcome, PartJob, Peek, RunItem, RunJob};
 use trireme_replicator::{self as replicator, Pull, RecordedPart, ist_chunk, ist_part};
 
 use crate::engine::Engine;
-use crate::outside::{Channel, Outside};
+use crate::host::{Channel, Host};
 use crate::reading::{delivery_of, recorded, with_outcome};
 use crate::storage::Storage;
 
@@ -120,29 +120,29 @@ impl ServeJob {
 
 impl Engine {
     /// A peer has pulled entries.
-    pub(crate) fn serve(&mut self, now_ms: u64, pull: Pull, outside: &mut dyn Outside) {
+    pub(crate) fn serve(&mut self, now_ms: u64, pull: Pull, host: &mut dyn Host) {
         let Some(link) = self.link.as_mut().filter(|link| !link.serving.has(&pull)) else {
             return;
         };
         let served = match link.storage.begin_serving(pull) {
             Ok(job) if link.flushes_apart => {
                 link.serving.begin(&pull);
-                return outside.serve(job);
+                return host.serve(job);
             }
             Ok(job) => link.storage.end_serving(job.run()),
             Err(served) => Some(served),
         };
-        self.answer_pull(now_ms, served, outside);
+        self.answer_pull(now_ms, served, host);
     }
 
-    /// A job that [`Outside::serve`] was given has ended. Its answer is sent by the next [`Engine::pump`].
+    /// A job that [`Host::serve`] was given has ended. Its answer is sent by the next [`Engine::pump`].
     pub fn served(&mut self, done: ServeDone) {
         if let Some(link) = &mut self.link {
             link.served.push(done);
         }
     }
 
-    pub(crate) fn answer_pulls(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    pub(crate) fn answer_pulls(&mut self, now_ms: u64, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
         let mut answers = Vec::new();
         for done in std::mem::take(&mut link.served) {
@@ -150,15 +150,13 @@ impl Engine {
             answers.push(link.storage.end_serving(done));
         }
         for served in answers {
-            self.answer_pull(now_ms, served, outside);
+            self.answer_pull(now_ms, served, host);
         }
     }
 
-    fn answer_pull(&mut self, now_ms: u64, served: Option<Served>, outside: &mut dyn Outside) {
+    fn answer_pull(&mut self, now_ms: u64, served: Option<Served>, host: &mut dyn Host) {
         match served {
-            Some(Served::Answer(pull, bytes)) => {
-                outside.send(&[pull.to], Channel::Replicator, bytes)
-            }
+            Some(Served::Answer(pull, bytes)) => host.send(&[pull.to], Channel::Replicator, bytes),
             Some(Served::Lost(Pull { to, seqno, .. })) => {
                 self.node(now_ms, replicator::Event::Unserved { to, seqno })
             }

@@ -9,7 +9,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{History, Unread};
 
 use crate::engine::{Engine, Failure};
-use crate::outside::Outside;
+use crate::host::Host;
 use crate::thresholds::Thresholds;
 
 /// Time until the next try if the log is unreadable for a moment.
@@ -80,7 +80,7 @@ impl Engine {
     pub(crate) fn deliver_waiting(
         &mut self,
         now_ms: u64,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
         room_bytes: &mut usize,
     ) -> bool {
         let mut any = false;
@@ -95,7 +95,7 @@ impl Engine {
             };
             let bytes = match next {
                 Action::DeliverFromLog { first, last } => {
-                    match self.deliver_from_log(now_ms, first, last, outside) {
+                    match self.deliver_from_log(now_ms, first, last, host) {
                         Some(bytes) => bytes,
                         None => return any,
                     }
@@ -105,12 +105,12 @@ impl Engine {
                         Action::Deliver { delivery, .. } => payload_bytes(delivery),
                         _ => 0,
                     };
-                    self.carry_out_group(now_ms, other, outside);
+                    self.carry_out_group(now_ms, other, host);
                     bytes
                 }
             };
             *room_bytes = room_bytes.saturating_sub(bytes.max(1));
-            self.carry_out(now_ms, outside);
+            self.carry_out(now_ms, host);
             any = true;
         }
         if let Some(link) = &mut self.link {
@@ -126,7 +126,7 @@ impl Engine {
         now_ms: u64,
         first: Position,
         last: Position,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
     ) -> Option<usize> {
         let link = self.link.as_mut()?;
         let piece_bytes = link.undelivered.read_bytes;
@@ -161,15 +161,15 @@ impl Engine {
         let mut bytes = 0;
         for (position, delivery) in found {
             bytes += payload_bytes(&delivery);
-            self.deliver(now_ms, position, delivery, outside);
-            self.carry_out(now_ms, outside);
+            self.deliver(now_ms, position, delivery, host);
+            self.carry_out(now_ms, host);
         }
         Some(bytes)
     }
 
     /// Drops the waiting deliveries, because the log begins anew or the group has ended. The replicator still hears all
     /// other actions that wait.
-    pub(crate) fn drop_deliveries(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    pub(crate) fn drop_deliveries(&mut self, now_ms: u64, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
         for action in std::mem::take(&mut link.undelivered.actions) {
             let is_delivery = |action: &Action| {
@@ -179,8 +179,8 @@ impl Engine {
                 )
             };
             if !is_delivery(&action) {
-                self.carry_out_group(now_ms, action, outside);
-                self.carry_out(now_ms, outside);
+                self.carry_out_group(now_ms, action, host);
+                self.carry_out(now_ms, host);
             }
         }
     }

@@ -9,7 +9,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure, Link};
-use crate::outside::{NotKept, Outside};
+use crate::host::{Host, NotKept};
 use crate::staging::{StageDone, StageJob, Staging};
 use crate::storage::Storage;
 
@@ -21,7 +21,7 @@ impl Link {
     }
 
     /// Begins a flush when too many bytes wait for one.
-    fn write_back(&mut self, now_ms: u64, outside: &mut dyn Outside) -> Result<(), LogError> {
+    fn write_back(&mut self, now_ms: u64, host: &mut dyn Host) -> Result<(), LogError> {
         let most_bytes = self.storage.thresholds.write_back_bytes;
         let enough = self.storage.unflushed_bytes() >= most_bytes;
         if self.flush_appends || self.writing_back || !enough {
@@ -33,7 +33,7 @@ impl Link {
         if let Some(job) = self.storage.begin_write_back()? {
             self.writing_back = true;
             self.hang.begins(now_ms);
-            outside.flush(job);
+            host.flush(job);
         }
         Ok(())
     }
@@ -41,13 +41,13 @@ impl Link {
 
 impl Engine {
     /// Writes the appended entries, and sees to their flush. Returns true if the group has learnt something by it.
-    pub(crate) fn write_log(&mut self, now_ms: u64, outside: &mut dyn Outside) -> bool {
+    pub(crate) fn write_log(&mut self, now_ms: u64, host: &mut dyn Host) -> bool {
         let Some(link) = &mut self.link else {
             return false;
         };
         let writes = std::mem::take(&mut link.unwritten);
         if writes {
-            outside.log_write_begins();
+            host.log_write_begins();
         }
         let waits = link.unflushed.is_some();
         // One flush at a time: a file's error is reported only once, so two flushes would hide it from each other.
@@ -67,18 +67,18 @@ impl Engine {
                 link.flushing = link.unflushed.take();
                 if let Some(job) = job {
                     link.hang.begins(now_ms);
-                    outside.flush(job);
+                    host.flush(job);
                 }
                 link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
             })
         } else {
             let written = link.storage.write_out();
             written
-                .and_then(|()| link.write_back(now_ms, outside))
+                .and_then(|()| link.write_back(now_ms, host))
                 .map(|()| None)
         };
         if writes {
-            outside.log_written();
+            host.log_written();
         }
         match result {
             Ok(Some(position)) => {
@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Extends a flush that [`Outside::flush`] was given, and that has not begun, to the entries appended since.
+    /// Extends a flush that [`Host::flush`] was given, and that has not begun, to the entries appended since.
     /// Returns `None` if the flush has become needless.
     pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Takes in the end of a flush that [`Outside::flush`] was given.
+    /// Takes in the end of a flush that [`Host::flush`] was given.
     pub fn flushed(&mut self, now_ms: u64, done: FlushDone) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
@@ -139,7 +139,7 @@ impl Engine {
         bulk: BulkId,
         offset: u32,
         bytes: Bytes,
-        outside: &mut dyn Outside,
+        host: &mut dyn Host,
     ) {
         let Some(link) = &mut self.link else { return };
         let staged = link.storage.stage(bulk, offset, bytes);
@@ -153,7 +153,7 @@ impl Engine {
         let apart = link.flushes_apart;
         let mut job = link.storage.next_stage_job(bulk);
         if apart {
-            job.into_iter().for_each(|job| outside.stage(job));
+            job.into_iter().for_each(|job| host.stage(job));
             return;
         }
         while let Some(due) = job {
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Takes in the end of a job that [`Outside::stage`] was given. Returns the next job of this payload, if one is
+    /// Takes in the end of a job that [`Host::stage`] was given. Returns the next job of this payload, if one is
     /// due. Jobs of other payloads go first.
     pub fn staged(&mut self, now_ms: u64, done: StageDone) -> Option<StageJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
@@ -186,7 +186,7 @@ impl Engine {
 
     /// Writes the entries that this node acknowledges to itself, before they have any effect (rule 4): before messages
     /// are sent (see [`Engine::pump`]), and before entries are delivered.
-    pub(crate) fn write_before_delivery(&mut self, outside: &mut dyn Outside) -> bool {
+    pub(crate) fn write_before_delivery(&mut self, host: &mut dyn Host) -> bool {
         let Some(link) = &mut self.link else {
             return true;
         };
@@ -194,9 +194,9 @@ impl Engine {
             return true; // entries that wait for a flush are not counted earlier
         }
         link.unwritten = false;
-        outside.log_write_begins();
+        host.log_write_begins();
         let result = link.storage.write_out();
-        outside.log_written();
+        host.log_written();
         self.must_write(result);
         self.failed.is_none()
     }
@@ -233,7 +233,7 @@ impl Engine {
 
     /// Ends the connection after a failure. The node sends nothing more, and the others go on without it. It delivers
     /// nothing more; waiting clients get their answers, and the server gets its last view.
-    pub(crate) fn end_if_failed(&mut self, now_ms: u64, outside: &mut dyn Outside) {
+    pub(crate) fn end_if_failed(&mut self, now_ms: u64, host: &mut dyn Host) {
         let Some(Failure { text, is_lack }) = self.failed.take() else {
             return;
         };
@@ -241,19 +241,19 @@ impl Engine {
             return;
         };
         storage.staging = Staging::default();
-        outside.fail(&format!(
+        host.fail(&format!(
             "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
              statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
         ));
         self.volume_fails(&mut storage, is_lack);
         for note in storage.take_notes() {
-            outside.warn(&note);
+            host.warn(&note);
         }
         self.failed_log = Some(storage);
         self.group_dirty = false;
         self.group_actions.clear();
         self.node(now_ms, replicator::Event::Left);
-        self.carry_out(now_ms, outside);
+        self.carry_out(now_ms, host);
     }
 }
 

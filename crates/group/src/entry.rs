@@ -34,7 +34,7 @@ pub enum Body {
     /// A voided submission, in place of withdrawn ones (rule 7). It uses up the numbers from the origin's last ordered
     /// one to this one. One entry stands for all of them: otherwise an early one could be lost although a later one is
     /// ordered (rule 9).
-    Void {
+    Voided {
         /// The last withdrawn submission.
         id: SubmissionId,
     },
@@ -44,7 +44,7 @@ impl Entry {
     /// The submission in this entry, voided or not.
     pub fn submission(&self) -> Option<SubmissionId> {
         match &self.body {
-            Body::Submission { id, .. } | Body::Void { id } => Some(*id),
+            Body::Submission { id, .. } | Body::Voided { id } => Some(*id),
             Body::TermStart | Body::Configuration(_) => None,
         }
     }
@@ -54,7 +54,7 @@ impl Entry {
         64 + match &self.body {
             Body::Submission { payload, .. } => payload.len(),
             Body::Configuration(c) => c.members.len() * 256,
-            Body::TermStart | Body::Void { .. } => 0,
+            Body::TermStart | Body::Voided { .. } => 0,
         }
     }
 

@@ -20,7 +20,7 @@ impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
         match &self.body {
             WireBody::Reference { id, .. } => Some(*id),
-            WireBody::Full(Body::Submission { id, .. } | Body::Void { id }) => Some(*id),
+            WireBody::Full(Body::Submission { id, .. } | Body::Voided { id }) => Some(*id),
             WireBody::Full(_) => None,
         }
     }

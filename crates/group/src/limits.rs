@@ -64,7 +64,7 @@ impl Body {
             Body::Submission { id, payload } => {
                 counting.reaches(id.number) && payload.len() <= PAYLOAD_MAX as usize
             }
-            Body::Void { id } => counting.reaches(id.number),
+            Body::Voided { id } => counting.reaches(id.number),
         }
     }
 }

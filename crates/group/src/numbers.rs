@@ -54,7 +54,7 @@ impl Numbers {
     pub fn apply(&mut self, entry: &Entry) {
         match &entry.body {
             Body::Configuration(configuration) => self.seat(entry.position, configuration),
-            Body::Submission { id, .. } | Body::Void { id } => self.count(*id),
+            Body::Submission { id, .. } | Body::Voided { id } => self.count(*id),
             Body::TermStart => {}
         }
     }
@@ -184,7 +184,7 @@ mod tests {
             position += 2;
             apply(&mut numbers, position - 1, view([0, newcomer]));
             let id = id(&member(newcomer), 5);
-            apply(&mut numbers, position, Body::Void { id });
+            apply(&mut numbers, position, Body::Voided { id });
         }
         assert_eq!(numbers.len(), 2 + ABSENT_MAX);
         let last = |numbers: &Numbers, who| {
@@ -210,7 +210,7 @@ mod tests {
         apply(
             &mut numbers,
             2,
-            Body::Void {
+            Body::Voided {
                 id: id(&member(1), 7),
             },
         );

@@ -70,7 +70,7 @@ impl Group {
                 _ if is_covered => {}
                 (Body::Submission { .. }, Some(id)) => {
                     self.out.count(|c| c.voided += 1);
-                    self.put(Body::Void { id });
+                    self.put(Body::Voided { id });
                 }
                 (body, _) => self.put(body),
             }
@@ -167,7 +167,7 @@ impl Group {
             }
             self.put(match payload {
                 Some(payload) => Body::Submission { id, payload },
-                None => Body::Void { id },
+                None => Body::Voided { id },
             });
         }
     }

@@ -141,7 +141,7 @@ impl Truth {
                 .map(|other| other.number)
                 .fold(0, u64::max);
             // A voided submission uses up all numbers up to its own.
-            let is_void = matches!(value.body, Body::Void { .. });
+            let is_void = matches!(value.body, Body::Voided { .. });
             if id.number <= last || id.number != last + 1 && !is_void {
                 return Err(breach::ONCE.broken(format!(
                     "{id} is committed at {} after number {last}",

@@ -110,7 +110,7 @@ fn body(body: &Body) -> String {
         Body::TermStart => "start".into(),
         Body::Configuration(configuration) => members(configuration),
         Body::Submission { id, .. } => format!("{}/{}", incarnation(id.incarnation), id.number),
-        Body::Void { id } => format!("void {}/{}", incarnation(id.incarnation), id.number),
+        Body::Voided { id } => format!("void {}/{}", incarnation(id.incarnation), id.number),
     }
 }
 

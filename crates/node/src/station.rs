@@ -1,7 +1,7 @@
 //! Drives the engine and the mesh of a node. In: events of the network and the clock. Out: the engine's actions,
 //! carried out. Messages leave only after the log has been written.
 
-use trireme_engine::{Engine, Outside};
+use trireme_engine::{Engine, Host};
 use trireme_group::{ComponentState, Configuration, Event, Incarnation, ReplicaId, Uuid};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
@@ -18,7 +18,7 @@ const MAX_IDLE_MS: u64 = 100;
 /// A node: an engine, its connection, and a log for its operator.
 pub trait Station {
     /// The part that carries out the engine's requests.
-    type Outlet<'a>: Outside
+    type Outlet<'a>: Host
     where
         Self: 'a;
 

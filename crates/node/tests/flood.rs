@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob};
+use trireme_engine::{Channel, Engine, Host, HostAction, NotKept, ServeJob, StageJob};
 use trireme_group::{Incarnation, Term, Uuid};
 use trireme_log::FlushJob;
 use trireme_node::options::Options;
@@ -29,7 +29,7 @@ struct Node {
 
 struct Outlet<'a>(&'a mut Line, &'a RefCell<Vec<(Level, String)>>);
 
-impl Outside for Outlet<'_> {
+impl Host for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.0.send(to, channel, bytes);
     }

@@ -1,11 +1,11 @@
-//! The provider's [`Outside`]: carries out the engine's requests under the node's lock. Messages go to the mesh's
+//! The provider's [`Host`]: carries out the engine's requests under the node's lock. Messages go to the mesh's
 //! queues, promises and grastate.dat to their files, answers to the waiting threads' slots. Flushes and staging are
 //! handed to other threads.
 
 use std::time::Instant;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob};
+use trireme_engine::{Channel, Host, HostAction, NotKept, ServeJob, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
@@ -35,7 +35,7 @@ pub struct Outlet<'a> {
     pub logger: &'a Logger,
 }
 
-impl Outside for Outlet<'_> {
+impl Host for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         if let Some(line) = self.line.as_mut() {
             line.send(to, channel, bytes);

@@ -15,7 +15,7 @@ use crate::work::Apply;
 pub enum Action {
     /// A request to the group.
     Group(GroupAction),
-    /// Send to a peer's replicator ([`crate::Event::Direct`] there). May get lost.
+    /// Send to a peer's replicator ([`crate::Event::PeerMessage`] there). May get lost.
     SendTo {
         /// The recipient.
         to: Incarnation,

@@ -1,17 +1,23 @@
 //! The actions of one call, in the order in which the engine carries them out.
 //!
-//! It owns the limits of log lines about peers, too: a peer that repeats itself must not fill the log.
+//! It owns the limits of log lines about peers, too, since a peer that repeats itself must not fill the log; and the last
+//! announcements.
 
+use trireme_certification::Seqno;
 use trireme_group::{Complaints, Incarnation};
 
-use crate::action::{Action, Answer, HostAction, Level};
-use crate::direct::Direct;
+use crate::action::{Action, Answer, GroupAction, HostAction, Level};
+use crate::announcements::Announcements;
+use crate::control::Control;
 use crate::event::Ticket;
+use crate::peer_message::PeerMessage;
+use crate::status::LocalState;
 
 #[derive(Default)]
 pub(crate) struct ActionQueue {
     actions: Vec<Action>,
     complaints: Complaints,
+    announcements: Announcements,
 }
 
 impl ActionQueue {
@@ -49,12 +55,32 @@ impl ActionQueue {
         }
     }
 
+    /// Tells the group the members with a vote, if they have changed.
+    pub(crate) fn tell_joined(&mut self, control: &Control) {
+        if let Some((position, members)) = self.announcements.joined(control) {
+            self.push(Action::Group(GroupAction::SetJoined { position, members }));
+        }
+    }
+
+    /// Makes the group hear the members with a vote again.
+    pub(crate) fn forget_joined(&mut self) {
+        self.announcements.forget_joined();
+    }
+
+    /// Logs the state, if it has changed. `seqno`: the last of the order; -1: unknown.
+    pub(crate) fn tell_state(&mut self, state: LocalState, seqno: Seqno) {
+        if let Some(before) = self.announcements.state(state) {
+            let text = format!("Shifting {before} -> {state} (TO: {seqno})");
+            self.log(Level::Info, text);
+        }
+    }
+
     /// Ends the process.
     pub(crate) fn fatal(&mut self, text: String) {
         self.push(Action::Host(HostAction::Fatal { text }));
     }
 
-    pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {
+    pub(crate) fn send(&mut self, to: Incarnation, message: &PeerMessage) {
         let bytes = message.encode();
         self.push(Action::SendTo { to, bytes });
     }

@@ -1,4 +1,4 @@
-//! The last announcements to the group, to the server and to the log. Each is made once after each change.
+//! The last announcements to the group and to the log. Each is made once after each change.
 
 use trireme_group::{Incarnation, Position};
 
@@ -9,29 +9,20 @@ use crate::status::LocalState;
 pub(crate) struct Announcements {
     /// The members with a vote, as told to the group; None: tell the group (again).
     joined: Option<Vec<Incarnation>>,
-    /// True if the server was told that it is synced, and still is.
-    synced: bool,
     /// The state as told to the log.
     state: LocalState,
 }
 
-impl Announcements {
-    pub(crate) fn new() -> Announcements {
+impl Default for Announcements {
+    fn default() -> Announcements {
         Announcements {
             joined: None,
-            synced: false,
             state: LocalState::Initialized,
         }
     }
+}
 
-    /// Starts over for a new connection. The announcements to the log go on.
-    pub(crate) fn start_over(&mut self) {
-        *self = Announcements {
-            state: self.state,
-            ..Announcements::new()
-        };
-    }
-
+impl Announcements {
     /// Returns the members with a vote and the position that they hold for, if the group must be told.
     pub(crate) fn joined(&mut self, control: &Control) -> Option<(Position, Vec<Incarnation>)> {
         let told = self.joined.iter().flatten().copied();
@@ -48,16 +39,6 @@ impl Announcements {
         self.joined = None;
     }
 
-    /// Notes that the node is synced. Returns true if the server must be told.
-    pub(crate) fn synced(&mut self) -> bool {
-        !std::mem::replace(&mut self.synced, true)
-    }
-
-    /// Notes that the server is no longer synced.
-    pub(crate) fn forget_synced(&mut self) {
-        self.synced = false;
-    }
-
     /// Notes the state. Returns the state before, if the log must be told.
     pub(crate) fn state(&mut self, state: LocalState) -> Option<LocalState> {
         let before = std::mem::replace(&mut self.state, state);
@@ -71,14 +52,9 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let mut announcements = Announcements::new();
-        assert!(announcements.synced() && !announcements.synced());
-        announcements.forget_synced();
-        assert!(announcements.synced());
+        let mut announcements = Announcements::default();
         let before = announcements.state(LocalState::Synced);
         assert_eq!(before, Some(LocalState::Initialized));
-        announcements.start_over();
         assert_eq!(announcements.state(LocalState::Synced), None);
-        assert!(announcements.synced());
     }
 }

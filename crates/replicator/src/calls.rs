@@ -17,14 +17,17 @@ impl Replicator {
             Some(upto) if upto.uuid != self.executor.history() || upto.uuid.is_nil() => {
                 self.answer_sync_wait(ticket, Code::TrxMissing);
             }
-            Some(upto) => self.reads.wait(ticket, upto.seqno),
+            Some(upto) => self.callers.wait_for(ticket, upto.seqno),
             // The group's order may be on another branch than the entries that this database still applies.
             None if !self.lifecycle.takes_part() || self.transfer.is_with_scripts() => {
                 self.answer_sync_wait(ticket, Code::TrxFail);
             }
             None => {
                 self.counters.causal_reads += 1;
-                if self.reads.ask(ticket, self.submissions.last_rollback()) {
+                if self
+                    .callers
+                    .ask_read(ticket, self.submissions.last_rollback())
+                {
                     self.out
                         .push(Action::Group(GroupAction::Read { token: ticket }));
                 }
@@ -36,10 +39,10 @@ impl Replicator {
     pub(crate) fn grant_reads(&mut self) {
         if let Some(control) = self.context.control() {
             let (retention, last) = (&self.retention, control.seqno());
-            self.reads
+            self.callers
                 .processed(control.position, |at| retention.seqno_at(at, last));
         }
-        while let Some(ticket) = self.reads.next_done(self.executor.low()) {
+        while let Some(ticket) = self.callers.next_done_read(self.executor.low()) {
             self.answer_sync_wait(ticket, Code::Ok);
         }
     }
@@ -50,9 +53,8 @@ impl Replicator {
     }
 
     pub(crate) fn cancel_ticket(&mut self, ticket: Ticket) {
-        self.reads.cancel(ticket);
+        self.callers.cancel(ticket);
         self.submissions.abandon_desync(ticket);
-        self.pauses.cancel(ticket);
     }
 
     /// Carries out pause(): the node certifies nothing more, and answers when everything certified is released.
@@ -61,7 +63,7 @@ impl Replicator {
             // A donor's script pauses before it copies: no other node may get this diverged data.
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
-        self.pauses.begin(ticket);
+        self.callers.begin_pause(ticket);
     }
 
     /// Returns true while deliveries must wait. Until a pause is granted, deliveries go on in two cases that need them.
@@ -73,7 +75,7 @@ impl Replicator {
             return false;
         }
         let needed = || self.executor.victim_awaits_order() || self.voting.is_disputing();
-        self.pauses.is_any() && !(self.pauses.is_awaited() && needed())
+        self.callers.is_any_pause() && !(self.callers.is_pause_awaited() && needed())
     }
 
     /// Returns true while a granted pause holds the server still: it gets no callback. The exception is the last
@@ -87,7 +89,7 @@ impl Replicator {
             Place::Closed => false,
             Place::Admission | Place::Transfer | Place::Active => true,
         };
-        may_wait && self.pauses.is_granted()
+        may_wait && self.callers.is_pause_granted()
     }
 
     pub(crate) fn grant_pause(&mut self) {
@@ -109,7 +111,7 @@ impl Replicator {
         if !at_rest {
             return;
         }
-        for ticket in self.pauses.grant() {
+        for ticket in self.callers.grant_pauses() {
             // Not saved in grastate.dat: a crash may leave the database behind this position.
             let gtid = self.last_committed();
             self.answer(ticket, Answer::at(Code::Ok, gtid, -1));
@@ -118,7 +120,7 @@ impl Replicator {
 
     /// Carries out resume().
     pub(crate) fn resume(&mut self, ticket: Ticket) {
-        self.pauses.end();
+        self.callers.end_pause();
         self.answer(ticket, Answer::unordered(Code::Ok));
     }
 

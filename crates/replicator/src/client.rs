@@ -9,8 +9,7 @@ use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::executor::Entry;
 use crate::flags;
 use crate::replicator::Replicator;
-use crate::submissions::Sent;
-use crate::unsent::Held;
+use crate::submissions::{Held, Sent};
 use crate::voting::Caller;
 use crate::writeset::WriteSetDraft;
 
@@ -35,7 +34,7 @@ impl Replicator {
             return self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
         self.send_or_hold(Sent::Trx(trx), draft, waits);
-        self.counters.send_queue.queued(self.unsent.len());
+        self.counters.send_queue.queued(self.submissions.waiting());
     }
 
     /// Returns the answer to a call that has certainly failed.
@@ -48,10 +47,10 @@ impl Replicator {
 
     fn send_or_hold(&mut self, sent: Sent, draft: WriteSetDraft, waits: bool) {
         if draft.len_bytes() > self.context.options().large_bytes {
-            let spread = self.unsent.spread(sent, draft);
+            let spread = self.submissions.spread(sent, draft);
             self.out.push(spread);
         } else if waits {
-            self.unsent.hold(Held { sent, draft })
+            self.submissions.hold(Held { sent, draft })
         } else {
             self.replicate(sent, draft)
         }
@@ -137,7 +136,7 @@ impl Replicator {
             self.submissions.raise_epoch();
         }
         if let Some((waiter, answer)) = aborted.waiter {
-            let recalled = self.unsent.recall(Sent::Trx(victim)).into_iter();
+            let recalled = self.submissions.recall(Sent::Trx(victim)).into_iter();
             let recalls = recalled.map(|bulk| Action::Group(GroupAction::Recall { bulk }));
             self.out.extend(recalls);
             self.answer(waiter, answer);

@@ -35,10 +35,8 @@ impl Replicator {
         self.executor.start_over();
         self.submissions.start_over();
         self.voting = Voting::default();
-        self.unsent.start_over();
-        self.reads.start_over();
-        self.pauses.start_over();
-        self.announcements.start_over();
+        self.callers.start_over();
+        self.out.forget_joined();
         self.flow_control.start_over(self.context.now_ms());
         let control = match (connect.bootstrap, connect.control) {
             (Some(history), _) => {

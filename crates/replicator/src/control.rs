@@ -122,7 +122,7 @@ impl Control {
             Delivery::Submission { id, payload } => match Message::decode(&payload) {
                 Ok(message) => self.submission(id, message),
                 // The sender has a newer version: all members of this version ignore the message.
-                Err(error) => Effect::Void {
+                Err(error) => Effect::Voided {
                     id,
                     reason: error.to_string(),
                 },
@@ -151,7 +151,7 @@ impl Control {
         self.certification.view(seqno);
         let lost = self.reseat(first);
         self.views.push(seqno, self.configuration.clone());
-        self.apply_cut();
+        self.apply_watermark();
         self.settle_doubts();
         Effect::View { seqno, lost }
     }
@@ -160,7 +160,7 @@ impl Control {
         let from = id.incarnation;
         let anybody = planted(Mutant::EvictedDelivered).then_some(NodeState::Synced);
         let Some(state) = self.state_of(from).or(anybody) else {
-            return Effect::Void {
+            return Effect::Voided {
                 id,
                 reason: "the origin is not a member".into(),
             };
@@ -169,7 +169,7 @@ impl Control {
             Message::WriteSet(_)
                 if state == NodeState::Joiner && !planted(Mutant::JoinerWrites) =>
             {
-                Effect::Void {
+                Effect::Voided {
                     id,
                     reason: "the origin has not joined".into(),
                 }
@@ -192,12 +192,12 @@ impl Control {
                 joiner: self.has_donated(from, rcode),
                 rcode,
             },
-            Message::Cut(cut) => {
+            Message::Applied(cut) => {
                 if let Some(member_state) = self.members.get_mut(&from) {
-                    member_state.cut = member_state.cut.max(cut);
+                    member_state.applied = member_state.applied.max(cut);
                 }
-                self.apply_cut();
-                Effect::Cut { id }
+                self.apply_watermark();
+                Effect::Applied { id }
             }
             Message::Vote {
                 seqno,
@@ -222,9 +222,9 @@ impl Control {
                 id,
                 member: self.leave_out(member).then_some(member),
             },
-            Message::Doubt(seqno) => {
+            Message::InDoubt(seqno) => {
                 self.doubts(from, seqno);
-                Effect::Doubt { id }
+                Effect::InDoubt { id }
             }
             Message::CaughtUp => Effect::CaughtUp {
                 id,
@@ -283,7 +283,7 @@ impl Control {
         let reported = |member: &Member| {
             let member_state = self.members.get(&member.incarnation)?;
             (member_state.state != NodeState::Joiner)
-                .then_some((member.incarnation, member_state.cut))
+                .then_some((member.incarnation, member_state.applied))
         };
         self.configuration.data_members().filter_map(reported)
     }
@@ -304,7 +304,7 @@ impl Control {
             .members
             .iter()
             .filter(|(_, m)| waited_for(m))
-            .map(|(id, m)| (*id, m.cut))
+            .map(|(id, m)| (*id, m.applied))
             .collect();
         let certification = &self.certification;
         let origin = |seqno| {
@@ -316,12 +316,12 @@ impl Control {
     }
 
     /// Moves the group's applied watermark to the least of those that count.
-    fn apply_cut(&mut self) {
+    fn apply_watermark(&mut self) {
         let cut = self
             .members
             .values()
             .filter(|m| m.counts)
-            .map(|m| m.cut)
+            .map(|m| m.applied)
             .min();
         if let Some(cut) = cut {
             self.certification.cut(cut);

@@ -32,7 +32,7 @@ impl Control {
             out.extend_from_slice(&member_state.desyncs.to_le_bytes());
             out.push(u8::from(member_state.donates_to.is_some()));
             out.extend_from_slice(&member_state.donates_to.unwrap_or_default().0.0);
-            out.extend_from_slice(&member_state.cut.to_le_bytes());
+            out.extend_from_slice(&member_state.applied.to_le_bytes());
             out.push(u8::from(member_state.counts));
             out.push(u8::from(member_state.left_out));
             out.push(u8::from(member_state.doubt.is_some()));
@@ -146,13 +146,13 @@ fn member_state(reader: &mut Reader) -> Result<MemberState, MessageError> {
     };
     let desyncs = reader.u32()?;
     let (has_joiner, joiner) = (reader.bool()?, reader.incarnation()?);
-    let (cut, counts, left_out) = (reader.seqno()?, reader.bool()?, reader.bool()?);
+    let (applied, counts, left_out) = (reader.seqno()?, reader.bool()?, reader.bool()?);
     let (is_in_doubt, doubt, trusted) = (reader.bool()?, reader.seqno()?, reader.bool()?);
     Ok(MemberState {
         state,
         desyncs,
         donates_to: has_joiner.then_some(joiner),
-        cut,
+        applied,
         counts,
         left_out,
         doubt: is_in_doubt.then_some(doubt),

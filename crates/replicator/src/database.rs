@@ -9,9 +9,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::Level;
 use crate::control::Control;
-use crate::doubt::Doubt;
 use crate::event::Connect;
 use crate::gtid::Gtid;
+use crate::in_doubt::InDoubt;
 
 /// The judgement whether the database can follow a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Database {
     local: Gtid,
     /// The view that the database is in, with its seqno, if this process or its log was in that view.
     view: Option<(Seqno, Configuration)>,
-    doubt: Doubt,
+    in_doubt: InDoubt,
     /// Operator's overrides that its history includes.
     overrides: Vec<(Uuid, Seqno)>,
     /// The overrides below the point where the group's log began anew; None: it has not begun anew since connect().
@@ -47,7 +47,7 @@ impl Database {
         Database {
             local: Gtid::UNDEFINED,
             view: None,
-            doubt: Doubt::default(),
+            in_doubt: InDoubt::default(),
             overrides: Vec::new(),
             below_log: None,
             before_reset: Vec::new(),
@@ -60,13 +60,13 @@ impl Database {
         connect: &Connect,
         applied: Option<Gtid>,
     ) -> (Database, Option<(Level, String)>) {
-        let (local, doubt, text) = match applied.filter(|_| connect.server_running) {
-            Some(applied) => (applied, Doubt::default(), None),
+        let (local, in_doubt, text) = match applied.filter(|_| connect.server_running) {
+            Some(applied) => (applied, InDoubt::default(), None),
             None => place(connect),
         };
         let database = Database {
             local,
-            doubt,
+            in_doubt,
             overrides: connect.overrides.clone(),
             ..Database::unknown()
         };
@@ -85,26 +85,26 @@ impl Database {
 
     /// Returns true while nothing may be applied to the database: the order has not decided yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.doubt.is_open()
+        self.in_doubt.is_open()
     }
 
     /// Notes the order's decision to go on with this database. Returns the last action that may be executed again.
     pub(crate) fn trust(&mut self) -> Gtid {
-        self.doubt.close().unwrap_or(self.local)
+        self.in_doubt.close().unwrap_or(self.local)
     }
 
     /// Forgets the note of an action: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
-        self.doubt = Doubt::default();
+        self.in_doubt = InDoubt::default();
     }
 
     /// Notes that the database has passed the in-doubt action. Returns that action, if there was one.
     pub(crate) fn end_doubt(&mut self) -> Option<Gtid> {
-        self.doubt.end()
+        self.in_doubt.end()
     }
 
-    pub(crate) fn doubt(&self) -> &Doubt {
-        &self.doubt
+    pub(crate) fn in_doubt(&self) -> &InDoubt {
+        &self.in_doubt
     }
 
     // --- views
@@ -187,9 +187,10 @@ impl Database {
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let (local, upto) = (self.local, control.seqno());
-        let is_forked = fork.is_some_and(|fork| local.seqno > fork || !self.doubt.is_within(fork))
+        let is_forked = fork
+            .is_some_and(|fork| local.seqno > fork || !self.in_doubt.is_within(fork))
             && !planted(Mutant::ForkedDatabaseUsed);
-        let is_within = (0..=upto).contains(&local.seqno) && self.doubt.is_within(upto);
+        let is_within = (0..=upto).contains(&local.seqno) && self.in_doubt.is_within(upto);
         let is_here = local.uuid == control.history && is_within && !is_forked;
         Fitness {
             fork,
@@ -253,20 +254,20 @@ fn lacks(forks: &[(Uuid, Seqno)], id: Uuid) -> bool {
 /// Returns the database's position, with its doubts. A database that was to execute a total-order action above its
 /// position may hold that action. To execute an action and to set the position are two steps, and the second may be
 /// lost (rule 13). Nothing may be applied to such a database until the order has seen that no member has a better one.
-fn place(connect: &Connect) -> (Gtid, Doubt, Option<(Level, String)>) {
+fn place(connect: &Connect) -> (Gtid, InDoubt, Option<(Level, String)>) {
     let (local, last) = (connect.local, connect.last_action);
     let action = last.gtid;
     let may_hold = local.is_known() && local.precedes(action);
     if connect.bootstrap.is_some() {
         if !may_hold || planted(Mutant::ExecutedActionForgotten) {
-            return (local, Doubt::default(), None);
+            return (local, InDoubt::default(), None);
         }
         let text = format!(
             "the total-order action (DDL) at {action} has been executed on this database, whose position is {local}: \
              it now counts as being at {action}. What was committed in between is missing unless it was flushed \
              with the action, and the other nodes take a full snapshot of it"
         );
-        return (action, Doubt::default(), Some((Level::Warn, text)));
+        return (action, InDoubt::default(), Some((Level::Warn, text)));
     }
     let text = last.leaves_in_doubt(local).then(|| {
         let text = format!(
@@ -275,7 +276,7 @@ fn place(connect: &Connect) -> (Gtid, Doubt, Option<(Level, String)>) {
         );
         (Level::Info, text)
     });
-    (local, Doubt::of(local, last), text)
+    (local, InDoubt::of(local, last), text)
 }
 
 #[cfg(test)]

@@ -112,14 +112,14 @@ impl Replicator {
                 self.write_set_ordered(position, id, write_set, seqno, outcome);
             }
             Effect::View { seqno, lost } => {
-                self.announcements.forget_joined();
+                self.out.forget_joined();
                 self.view_ordered(position, seqno, lost);
             }
             Effect::Weights => {
-                self.announcements.forget_joined();
+                self.out.forget_joined();
                 self.note_primary();
             }
-            Effect::Void { id, reason } => self.void(id, &reason),
+            Effect::Voided { id, reason } => self.voided(id, &reason),
             Effect::StateRequest {
                 id,
                 donor,
@@ -145,8 +145,8 @@ impl Replicator {
                     self.back_in_step(id.incarnation);
                 }
             }
-            Effect::Doubt { id } => drop(self.own(id)),
-            Effect::Cut { id } => {
+            Effect::InDoubt { id } => drop(self.own(id)),
+            Effect::Applied { id } => {
                 self.own(id);
                 self.pin_log();
             }
@@ -295,7 +295,7 @@ impl Replicator {
     }
 
     /// Handles a submission without effect.
-    fn void(&mut self, id: SubmissionId, reason: &str) {
+    fn voided(&mut self, id: SubmissionId, reason: &str) {
         self.log(Level::Debug, format!("submission {id} is void: {reason}"));
         if let Some(sent) = self.own(id) {
             self.give_up(sent, false);
@@ -332,7 +332,7 @@ impl Replicator {
         }
         match message {
             Message::Synced => self.tell_synced(),
-            Message::Desync | Message::Resync => self.announcements.forget_synced(),
+            Message::Desync | Message::Resync => self.lifecycle.forget_synced(),
             _ => {}
         }
     }
@@ -340,7 +340,7 @@ impl Replicator {
     /// Tells the server that it is synced, once after each return to that state.
     pub(crate) fn tell_synced(&mut self) {
         let synced = self.context.my_node_state() == Some(NodeState::Synced);
-        if synced && self.announcements.synced() {
+        if synced && self.lifecycle.show_synced() {
             self.push_task(Task::Synced, None, Payload::None);
         }
     }

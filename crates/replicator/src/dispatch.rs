@@ -43,17 +43,17 @@ impl Replicator {
             Event::Failed { id, fate } => self.failed(id, fate),
             Event::Spread { bulk } => self.is_spread(bulk),
             Event::ReadPoint { token, position } => {
-                self.reads.read_point(token, position);
+                self.callers.read_point(token, position);
             }
             Event::ReadFailed { token } => {
-                if self.reads.read_failed(token) {
+                if self.callers.read_failed(token) {
                     self.answer_sync_wait(token, Code::TrxFail);
                 }
             }
             Event::LogEnds => self.fetch_all(history),
             Event::Reset(checkpoint) => self.reset(&checkpoint),
             Event::Left => self.left(),
-            Event::Direct { from, bytes } => self.direct(from, bytes, history),
+            Event::PeerMessage { from, bytes } => self.peer_message(from, bytes, history),
             Event::Unserved { to, seqno } => self.unserved(to, seqno),
 
             Event::Certify {

@@ -7,13 +7,13 @@ use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, Level, Pull};
-use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::flow_control::Request;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
 use crate::payload::Payload;
+use crate::peer_message::PeerMessage;
 use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
@@ -23,8 +23,8 @@ const CANCELED: i32 = -125;
 
 impl Replicator {
     /// Takes in a peer message.
-    pub(crate) fn direct(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
-        let message = match Direct::decode(bytes) {
+    pub(crate) fn peer_message(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
+        let message = match PeerMessage::decode(bytes) {
             Ok(message) => message,
             Err(error) => {
                 let text = || format!("message of {from} cannot be read: {error}");
@@ -34,36 +34,36 @@ impl Replicator {
         };
         if message.is_of_members() && !self.is_member(from) {
             // A joiner that this node does not know yet asks another member, or asks again.
-            if let Direct::SnapshotRequest { round, .. } = message {
-                self.send(from, &Direct::SnapshotRefused { round });
+            if let PeerMessage::SnapshotRequest { round, .. } = message {
+                self.send(from, &PeerMessage::SnapshotRefused { round });
             }
             return;
         }
         match message {
-            Direct::SnapshotRequest { round, at_least } => {
+            PeerMessage::SnapshotRequest { round, at_least } => {
                 self.serve_snapshot(from, round, at_least)
             }
-            Direct::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
-            Direct::SnapshotRefused { round } => self.snapshot_refused(from, round),
-            Direct::IstPull { from: seqno } => self.pulled(from, seqno, 0, history),
-            Direct::IstPullPart {
+            PeerMessage::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
+            PeerMessage::SnapshotRefused { round } => self.snapshot_refused(from, round),
+            PeerMessage::IstPull { from: seqno } => self.pulled(from, seqno, 0, history),
+            PeerMessage::IstPullPart {
                 from: seqno,
                 offset,
             } => self.pulled(from, seqno, offset, history),
-            Direct::IstChunk {
+            PeerMessage::IstChunk {
                 from: seqno,
                 records,
             } => self.ist_chunk(from, seqno, &records),
-            Direct::IstPart(part) => self.ist_part(from, &part),
-            Direct::FlowStop => {
+            PeerMessage::IstPart(part) => self.ist_part(from, &part),
+            PeerMessage::FlowStop => {
                 (self.flow_control).requested(from, Request::Stop, self.context.now_ms())
             }
-            Direct::FlowPace { per_second } => {
+            PeerMessage::FlowPace { per_second } => {
                 let pace = Request::Pace { per_second };
                 self.flow_control
                     .requested(from, pace, self.context.now_ms())
             }
-            Direct::FlowContinue => self.flow_control.continued(from),
+            PeerMessage::FlowContinue => self.flow_control.continued(from),
         }
     }
 
@@ -104,7 +104,7 @@ impl Replicator {
     }
 
     fn refuse_pull(&mut self, to: Incarnation, seqno: Seqno) {
-        let nothing = Direct::IstChunk {
+        let nothing = PeerMessage::IstChunk {
             from: seqno,
             records: Vec::new(),
         };
@@ -118,7 +118,7 @@ impl Replicator {
         if self.lifecycle.is_leaving() {
             return; // a server that disconnects cannot become a donor: the joiner will hear that this node is gone
         }
-        self.announcements.forget_synced();
+        self.lifecycle.forget_synced();
         let Some(gtid) = self.context.control().map(|c| c.gtid()) else {
             return; // not reached: a node that the order chose has its state
         };

@@ -20,7 +20,7 @@ pub(crate) enum Effect {
         outcome: Outcome,
     },
     /// A submission without effect: its origin may not write, or it cannot be decoded.
-    Void { id: SubmissionId, reason: String },
+    Voided { id: SubmissionId, reason: String },
     /// A view took a seqno.
     View { seqno: Seqno, lost: Vec<Lost> },
     /// The weights changed.
@@ -54,9 +54,9 @@ pub(crate) enum Effect {
     /// A member that was left out has caught up.
     CaughtUp { id: SubmissionId, refused: bool },
     /// A joiner has reported that its database is in doubt.
-    Doubt { id: SubmissionId },
+    InDoubt { id: SubmissionId },
     /// A member has reported its applied watermark.
-    Cut { id: SubmissionId },
+    Applied { id: SubmissionId },
     /// A member voted on the outcome of a seqno.
     Vote {
         id: SubmissionId,

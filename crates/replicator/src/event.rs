@@ -99,7 +99,7 @@ pub enum Event {
         seqno: Seqno,
     },
     /// Bytes that a peer's replicator sent with [`crate::Action::SendTo`].
-    Direct {
+    PeerMessage {
         /// The sender.
         from: Incarnation,
         /// The bytes.

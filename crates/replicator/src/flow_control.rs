@@ -17,9 +17,9 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::context::Context;
 use crate::control::Control;
-use crate::direct::Direct;
 use crate::lifecycle::Lifecycle;
 use crate::member_state::NodeState;
+use crate::peer_message::PeerMessage;
 use back_off::BackOff;
 use back_pressure::{BackPressure, Demand, Limits, Participation, Signal};
 use lag_budget::LagBudget;
@@ -31,7 +31,7 @@ use stopwatch::Stopwatch;
 #[derive(Debug, PartialEq)]
 pub(crate) enum FlowOutput {
     /// Send a request, or its end, to a peer.
-    Send(Incarnation, Direct),
+    Send(Incarnation, PeerMessage),
     /// Propose in the order to leave this member out of flow control.
     LeaveOut(Incarnation),
 }
@@ -143,11 +143,11 @@ impl FlowControl {
         let others = members.iter().filter(|m| m.incarnation != context.me());
         let to = |member: &Member| {
             let message = match signal {
-                Signal::Demand(Demand::Stop) => Direct::FlowStop,
-                Signal::Demand(Demand::Pace(all)) => Direct::FlowPace {
+                Signal::Demand(Demand::Stop) => PeerMessage::FlowStop,
+                Signal::Demand(Demand::Pace(all)) => PeerMessage::FlowPace {
                     per_second: (self.back_pressure).share(member.incarnation, members.len(), all),
                 },
-                Signal::Continue | Signal::Demand(Demand::StepOut) => Direct::FlowContinue,
+                Signal::Continue | Signal::Demand(Demand::StepOut) => PeerMessage::FlowContinue,
             };
             FlowOutput::Send(member.incarnation, message)
         };

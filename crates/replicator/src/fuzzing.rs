@@ -4,8 +4,8 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
-use crate::direct::Direct;
 use crate::message::Message;
+use crate::peer_message::PeerMessage;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod change;
@@ -29,9 +29,9 @@ pub fn message(bytes: Bytes) {
 }
 
 /// Decodes a peer message.
-pub fn direct(bytes: Bytes) {
-    if let Ok(message) = Direct::decode(bytes) {
-        let copy = Direct::decode(message.encode());
+pub fn peer_message(bytes: Bytes) {
+    if let Ok(message) = PeerMessage::decode(bytes) {
+        let copy = PeerMessage::decode(message.encode());
         assert_eq!(copy.expect("what was encoded is a message"), message);
     }
 }

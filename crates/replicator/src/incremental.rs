@@ -251,7 +251,7 @@ impl Replicator {
         if failed {
             self.voting.passed_as_dummy(seqno);
         }
-        let executed = write_set.is_isolation() && self.database.doubt().was_executed(seqno);
+        let executed = write_set.is_isolation() && self.database.in_doubt().was_executed(seqno);
         let passed = failed || skipped || executed;
         let gtid = self.ordered_gtid(seqno);
         let apply = Apply::of(&write_set, id.incarnation, gtid, record.depends_on, passed);

@@ -26,13 +26,16 @@ impl Replicator {
         for (_, sent) in self.submissions.take_all() {
             self.give_up(sent, true);
         }
-        for ticket in self.reads.give_up_from(self.executor.next_to_pass()) {
+        for ticket in self
+            .callers
+            .give_up_reads_from(self.executor.next_to_pass())
+        {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         self.lifecycle.give_up_founding();
         self.lifecycle.lose_primary();
-        self.announcements.forget_joined();
-        self.announcements.forget_synced();
+        self.out.forget_joined();
+        self.lifecycle.forget_synced();
         self.context.set_control(None);
         // The entries behind the loss are no longer known, but the server has to hear of it.
         if let Some(component) = self.intake.take_non_primary() {

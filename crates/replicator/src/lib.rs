@@ -9,13 +9,14 @@
 //! hands in a write-set (`client.rs`). It comes back in the order, gets a seqno and a verdict, and is answered or
 //! queued (`delivery.rs`). State that every node must compute alike is in `control.rs`; the order of applying and
 //! committing is in `executor.rs`. The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`,
-//! `showing.rs`, `leaving.rs`.
+//! `view_callbacks.rs`, `leaving.rs`.
 
 #![forbid(unsafe_code)]
 
 mod action;
 mod action_queue;
 mod announcements;
+mod callers;
 mod calls;
 mod client;
 mod connecting;
@@ -26,19 +27,18 @@ mod control_digest;
 mod counters;
 mod database;
 mod delivery;
-mod direct;
 mod dispatch;
 mod donor;
-mod doubt;
 mod effect;
 mod event;
 mod executor;
+mod failed_submissions;
 mod flow_control;
 #[doc(hidden)]
 pub mod fuzzing;
-mod giving_up;
 mod gtid;
 mod history;
+mod in_doubt;
 mod incremental;
 mod intake;
 mod joiner;
@@ -52,16 +52,14 @@ mod membership;
 mod message;
 mod options;
 mod outputs;
-mod pauses;
 mod payload;
+mod peer_message;
 mod proof;
 mod queueing;
-mod reads;
 mod replicator;
 mod reporting;
 mod retention;
 mod seqno_runs;
-mod showing;
 mod snapshot;
 mod sst;
 mod state_transfer;
@@ -72,7 +70,7 @@ mod submissions;
 #[cfg_attr(not(test), allow(dead_code, unreachable_pub))]
 mod tests;
 mod thresholds;
-mod unsent;
+mod view_callbacks;
 mod views;
 mod votes;
 mod voting;
@@ -82,13 +80,13 @@ mod writeset;
 
 pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note, Pull};
 pub use control_digest::ControlDigest;
-pub use direct::{ist_chunk, ist_part};
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded, RecordedPart, Unread};
 pub use last_action::LastAction;
 pub use options::{Options, ScriptBeforeIst};
+pub use peer_message::{ist_chunk, ist_part};
 pub use replicator::Replicator;
 pub use state_transfer::Progress;
 pub use status::{LocalState, NodeWait, QueueLength, Status};

@@ -20,6 +20,8 @@ pub(crate) struct Lifecycle {
     is_founding: bool,
     is_connected: bool,
     is_server_running: bool,
+    /// True if the server was told that it is synced, and still is.
+    is_server_synced: bool,
     is_safe_to_bootstrap: bool,
     has_exited: bool,
 }
@@ -99,6 +101,16 @@ impl Lifecycle {
         self.is_server_running = true;
     }
 
+    /// Returns true if the server must be told now that it is synced.
+    pub(crate) fn show_synced(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_server_synced, true)
+    }
+
+    /// Notes that the server is no longer synced.
+    pub(crate) fn forget_synced(&mut self) {
+        self.is_server_synced = false;
+    }
+
     /// Returns true for the thread that took the final view; all other threads hear that the connection has failed.
     pub(crate) fn exit(&mut self) -> bool {
         !std::mem::replace(&mut self.has_exited, true)
@@ -164,6 +176,9 @@ mod tests {
         lifecycle.enter_primary();
         lifecycle.set_safe_to_bootstrap(true);
         assert!(lifecycle.show_connected() && !lifecycle.show_connected());
+        assert!(lifecycle.show_synced() && !lifecycle.show_synced());
+        lifecycle.forget_synced();
+        assert!(lifecycle.show_synced());
         assert!(lifecycle.takes_part() && lifecycle.leave() && !lifecycle.takes_part());
         lifecycle.diverge();
         assert!(!lifecycle.disconnect(), "it was leaving already");
@@ -171,5 +186,6 @@ mod tests {
         lifecycle.connect(false, true);
         assert!(lifecycle.is_safe_to_bootstrap() && lifecycle.is_server_running());
         assert!(!lifecycle.is_leaving() && !lifecycle.is_connected() && !lifecycle.is_primary());
+        assert!(lifecycle.show_synced(), "it has to be told again");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct MemberState {
     /// The joiner to which it sends its state.
     pub donates_to: Option<Incarnation>,
     /// Its applied watermark: everything that it submits from now on has seen this seqno.
-    pub cut: Seqno,
+    pub applied: Seqno,
     /// True if its watermark holds back the group's. It does in the states Synced and Donor, and in Joined only if it
     /// did before (server-contract-traps.md#who-holds-the-watermark).
     pub counts: bool,
@@ -44,7 +44,7 @@ impl MemberState {
             state,
             desyncs: 0,
             donates_to: None,
-            cut: 0,
+            applied: 0,
             counts: false,
             left_out: false,
             doubt: None,

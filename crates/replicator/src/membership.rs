@@ -3,7 +3,7 @@
 
 use trireme_group::{Incarnation, Position, SubmissionId};
 
-use crate::action::{Action, GroupAction, Level, LogAction};
+use crate::action::{Action, Level, LogAction};
 use crate::flow_control;
 use crate::history::History;
 use crate::member_state::NodeState;
@@ -22,10 +22,7 @@ impl Replicator {
         if self.transfer.is_over() {
             return;
         }
-        if let Some((position, members)) = self.announcements.joined(control) {
-            self.out
-                .push(Action::Group(GroupAction::SetJoined { position, members }));
-        }
+        self.out.tell_joined(control);
     }
 
     /// Reports this node's changes to the order: Joined, Synced, its desyncs.
@@ -62,7 +59,7 @@ impl Replicator {
         let least_seen = self.submissions.least_seen();
         if let Some(watermark) = (self.retention).report(&self.context, may_write, low, least_seen)
         {
-            self.submit_once(Sent::Cut, &Message::Cut(watermark));
+            self.submit_once(Sent::Applied, &Message::Applied(watermark));
         }
     }
 
@@ -92,7 +89,7 @@ impl Replicator {
             self.carry_out_flow(output);
         }
         self.send_held();
-        let writers_wait = self.unsent.is_any_held();
+        let writers_wait = self.submissions.is_any_held();
         let output = (self.flow_control).charge(&self.context, &self.lifecycle, writers_wait);
         if let Some(output) = output {
             self.carry_out_flow(output);

@@ -17,11 +17,11 @@ const KIND_SYNCED: u8 = 4;
 const KIND_DONATED: u8 = 5;
 const KIND_DESYNC: u8 = 6;
 const KIND_RESYNC: u8 = 7;
-const KIND_CUT: u8 = 8;
+const KIND_APPLIED: u8 = 8;
 const KIND_VOTE: u8 = 9;
 const KIND_LEAVE_OUT: u8 = 10;
 const KIND_CAUGHT_UP: u8 = 11;
-const KIND_DOUBT: u8 = 12;
+const KIND_IN_DOUBT: u8 = 12;
 const KIND_SCRIPT_REQUEST: u8 = 13;
 
 /// The reason why bytes are no message.
@@ -74,13 +74,13 @@ pub(crate) enum Message {
     Desync,
     Resync,
     /// The sender's applied watermark: everything that it submits from now on has seen at least this seqno.
-    Cut(Seqno),
+    Applied(Seqno),
     /// This member holds up the sender's writers: leave it out of flow control.
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,
     /// A joiner's database is at this seqno, and may hold a total-order action above it (rule 13).
-    Doubt(Seqno),
+    InDoubt(Seqno),
     /// The sender's ballot on the outcome of a seqno: 0, or a digest of the error, with its text for the logs. If the
     /// message opens the vote: the number of successes that decide it at once (0: the majority decides).
     Vote {
@@ -120,8 +120,8 @@ impl Message {
             }
             Message::Desync => out.push(KIND_DESYNC),
             Message::Resync => out.push(KIND_RESYNC),
-            Message::Cut(seqno) => {
-                out.push(KIND_CUT);
+            Message::Applied(seqno) => {
+                out.push(KIND_APPLIED);
                 out.extend_from_slice(&seqno.to_le_bytes());
             }
             Message::LeaveOut(member) => {
@@ -129,8 +129,8 @@ impl Message {
                 out.extend_from_slice(&member.0.0);
             }
             Message::CaughtUp => out.push(KIND_CAUGHT_UP),
-            Message::Doubt(seqno) => {
-                out.push(KIND_DOUBT);
+            Message::InDoubt(seqno) => {
+                out.push(KIND_IN_DOUBT);
                 out.extend_from_slice(&seqno.to_le_bytes());
             }
             Message::Vote {
@@ -190,10 +190,10 @@ impl Message {
             },
             KIND_DESYNC => Message::Desync,
             KIND_RESYNC => Message::Resync,
-            KIND_CUT => Message::Cut(reader.seqno()?),
+            KIND_APPLIED => Message::Applied(reader.seqno()?),
             KIND_LEAVE_OUT => Message::LeaveOut(reader.incarnation()?),
             KIND_CAUGHT_UP => Message::CaughtUp,
-            KIND_DOUBT => Message::Doubt(reader.seqno()?),
+            KIND_IN_DOUBT => Message::InDoubt(reader.seqno()?),
             KIND_VOTE => Message::Vote {
                 seqno: reader.seqno()?,
                 ballot: reader.u64()?,

@@ -12,8 +12,7 @@ use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::replicator::Replicator;
 use crate::state_transfer::Place;
-use crate::submissions::Sent;
-use crate::unsent::{Dropped, Held};
+use crate::submissions::{Dropped, Held, Sent};
 use crate::votes::Ballot;
 use crate::voting::{Caller, Standpoint, VotingOutput};
 
@@ -195,7 +194,7 @@ impl Replicator {
             Place::Closed | Place::Admission | Place::Final => false,
         };
         let is_unknown =
-            self.database.doubt().hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
+            self.database.in_doubt().hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
         let is_mine = follows && !is_unknown;
         if is_mine && self.voting.contradicts_success(&self.context, seqno) {
             let gtid = self.gtid_of(seqno);
@@ -233,7 +232,7 @@ impl Replicator {
 
     /// Submits the write-set of a bulk payload that a majority holds, as any other write-set.
     pub(crate) fn is_spread(&mut self, bulk: u64) {
-        let Some(held) = self.unsent.is_spread(bulk) else {
+        let Some(held) = self.submissions.is_spread(bulk) else {
             return;
         };
         if !self.may_write() {
@@ -241,17 +240,17 @@ impl Replicator {
         }
         match self.may_go() {
             true => self.let_go(held),
-            false => self.unsent.hold(held),
+            false => self.submissions.hold(held),
         }
     }
 
     /// Sends the write-sets that waited here, as far as no peer requests more waiting.
     pub(crate) fn send_held(&mut self) {
-        while self.unsent.is_any_held() && !self.flow_control.is_stopped() {
+        while self.submissions.is_any_held() && !self.flow_control.is_stopped() {
             if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit()) {
                 return;
             }
-            match self.unsent.next_held() {
+            match self.submissions.next_held() {
                 Some(held) if self.may_write() => self.let_go(held),
                 Some(held) => self.drop_held(&held),
                 None => {}
@@ -282,12 +281,12 @@ impl Replicator {
 
     /// Returns true if a write-set that comes now may go at once; others that wait go first.
     pub(crate) fn may_go(&mut self) -> bool {
-        !self.unsent.is_any_held() && self.flow_control.admit()
+        !self.submissions.is_any_held() && self.flow_control.admit()
     }
 
     /// Gives up all write-sets that wait here.
     pub(crate) fn give_up_unsent(&mut self) {
-        for dropped in self.unsent.give_up() {
+        for dropped in self.submissions.give_up_waiting() {
             match dropped {
                 Dropped::Recall { bulk } => {
                     self.out.push(Action::Group(GroupAction::Recall { bulk }))

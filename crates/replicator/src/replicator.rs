@@ -6,11 +6,10 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Answer, Level};
 use crate::action_queue::ActionQueue;
-use crate::announcements::Announcements;
+use crate::callers::Callers;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::database::Database;
-use crate::direct::Direct;
 use crate::event::Ticket;
 use crate::executor::Executor;
 use crate::flow_control::FlowControl;
@@ -21,12 +20,10 @@ use crate::log_reader::LogReader;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::options::Options;
-use crate::pauses::Pauses;
-use crate::reads::Reads;
+use crate::peer_message::PeerMessage;
 use crate::retention::Retention;
 use crate::state_transfer::{Place, StateTransfer};
 use crate::submissions::{Sent, Submissions};
-use crate::unsent::Unsent;
 use crate::voting::Voting;
 
 /// A node. See the crate's documentation.
@@ -40,7 +37,6 @@ pub struct Replicator {
     pub(crate) transfer: StateTransfer,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) database: Database,
-    pub(crate) announcements: Announcements,
 
     // --- the order
     pub(crate) intake: Intake,
@@ -51,10 +47,8 @@ pub struct Replicator {
     // --- own business
     pub(crate) submissions: Submissions,
     pub(crate) voting: Voting,
-    pub(crate) unsent: Unsent,
-    pub(crate) reads: Reads,
+    pub(crate) callers: Callers,
     pub(crate) flow_control: FlowControl,
-    pub(crate) pauses: Pauses,
 }
 
 impl Replicator {
@@ -67,17 +61,14 @@ impl Replicator {
             transfer: StateTransfer::closed(),
             lifecycle: Lifecycle::default(),
             database: Database::unknown(),
-            announcements: Announcements::new(),
             intake: Intake::default(),
             log_reader: LogReader::default(),
             retention: Retention::default(),
             executor: Executor::new(),
             submissions: Submissions::default(),
             voting: Voting::default(),
-            unsent: Unsent::default(),
-            reads: Reads::default(),
+            callers: Callers::default(),
             flow_control: FlowControl::default(),
-            pauses: Pauses::default(),
         }
     }
 
@@ -95,7 +86,7 @@ impl Replicator {
         self.out.fatal(text.into());
     }
 
-    pub(crate) fn send(&mut self, to: Incarnation, message: &Direct) {
+    pub(crate) fn send(&mut self, to: Incarnation, message: &PeerMessage) {
         self.out.send(to, message);
     }
 

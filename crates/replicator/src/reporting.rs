@@ -4,7 +4,6 @@ use bytes::Bytes;
 use trireme_certification::{KeyType, Seqno};
 use trireme_group::{Incarnation, Position, Uuid};
 
-use crate::action::Level;
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
 use crate::history::History;
@@ -42,7 +41,7 @@ impl Replicator {
             .min()
             .map(|at| at.max(self.context.now_ms() + 10))
             .into_iter()
-            .chain((self.flow_control.next_permit_ms()).filter(|_| self.unsent.is_any_held()))
+            .chain((self.flow_control.next_permit_ms()).filter(|_| self.submissions.is_any_held()))
             .chain(
                 self.log_reader
                     .again_ms()
@@ -95,7 +94,7 @@ impl Replicator {
             local_commits: executor.local_commits,
             local_cert_failures: executor.local_cert_failures,
             local_replays: executor.local_replays,
-            local_send_queue: counters.send_queue.length(self.unsent.len()),
+            local_send_queue: counters.send_queue.length(self.submissions.waiting()),
             local_recv_queue: executor.recv_queue.length(self.queue()),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
             flow_control_paused_ns: held_up_ms * 1_000_000,
@@ -178,11 +177,8 @@ impl Replicator {
     /// Logs a change of the state.
     pub(crate) fn tell_state(&mut self) {
         let (state, _) = self.local_state();
-        if let Some(before) = self.announcements.state(state) {
-            let seqno = self.context.seqno().unwrap_or(-1);
-            let text = format!("Shifting {before} -> {state} (TO: {seqno})");
-            self.log(Level::Info, text);
-        }
+        self.out
+            .tell_state(state, self.context.seqno().unwrap_or(-1));
     }
 
     /// Returns the state for status variables, on which load balancers act.

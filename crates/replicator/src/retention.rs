@@ -102,7 +102,7 @@ impl Retention {
             return None;
         }
         let watermark = least_seen.map_or(low, |seen| seen.min(low));
-        let reported = context.my_state().map_or(0, |state| state.cut);
+        let reported = context.my_state().map_or(0, |state| state.applied);
         (watermark > reported).then_some(watermark)
     }
 

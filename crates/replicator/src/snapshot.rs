@@ -5,7 +5,7 @@ use trireme_group::{Configuration, Incarnation, Position};
 
 use crate::action::Level;
 use crate::control::Control;
-use crate::direct::{Direct, SnapshotChunk};
+use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::replicator::Replicator;
 use crate::state_transfer::Place;
 
@@ -29,7 +29,7 @@ impl Replicator {
         peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
         if let Some((peer, round)) = self.transfer.ask_control_state(now_ms, &peers) {
-            self.send(peer, &Direct::SnapshotRequest { round, at_least });
+            self.send(peer, &PeerMessage::SnapshotRequest { round, at_least });
         }
     }
 
@@ -48,7 +48,7 @@ impl Replicator {
     pub(crate) fn serve_snapshot(&mut self, to: Incarnation, round: u64, at_least: Position) {
         let ready = self.context.control().filter(|c| c.position >= at_least);
         let Some(control) = ready.filter(|_| self.transfer.place() != Place::Admission) else {
-            return self.send(to, &Direct::SnapshotRefused { round });
+            return self.send(to, &PeerMessage::SnapshotRefused { round });
         };
         let bytes = control.encode();
         let chunk_bytes = self.context.options().thresholds.chunk_bytes.max(1);
@@ -57,7 +57,7 @@ impl Replicator {
             let (offset, total) = (offset as u64, bytes.len() as u64);
             self.send(
                 to,
-                &Direct::SnapshotChunk(SnapshotChunk {
+                &PeerMessage::SnapshotChunk(SnapshotChunk {
                     round,
                     offset,
                     total,

@@ -145,7 +145,7 @@ impl Replicator {
     pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
         if id.incarnation == self.context.me() {
             self.submissions.take(id.number);
-            self.announcements.forget_synced();
+            self.lifecycle.forget_synced();
         }
         if joiner == Some(self.context.me()) {
             self.state_is_whole();

@@ -18,11 +18,11 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
-use crate::direct::SnapshotChunk;
 use crate::payload::Payload;
+use crate::peer_message::SnapshotChunk;
 use crate::work::Task;
 use control_pull::ControlPull;
-use progress::Course;
+use progress::CatchUp;
 
 pub(crate) use ist::{Answered, DeadEnd, Ist, Next, PartTaken, received_ist};
 pub use progress::Progress;
@@ -98,7 +98,7 @@ pub(crate) struct StateTransfer {
     /// The script before an IST.
     script: Script,
     /// The catch-up of the database; None: the database is in step, or has no position yet.
-    course: Option<Course>,
+    catch_up: Option<CatchUp>,
     /// As a joiner, this node has joined when everything up to this seqno is applied.
     joined_at: Seqno,
 }
@@ -110,7 +110,7 @@ impl StateTransfer {
             stage: Stage::Closed,
             interrupted: None,
             script: Script::NotRun,
-            course: None,
+            catch_up: None,
             joined_at: -1,
         }
     }
@@ -156,7 +156,7 @@ impl StateTransfer {
     /// Handles that the group's log begins anew: the control state is requested again, and the log may hold entries of
     /// another branch.
     pub(crate) fn log_begins_anew(&mut self) {
-        self.course = None;
+        self.catch_up = None;
         if let Script::Runs { own_log, .. } = &mut self.script {
             *own_log = false;
         }

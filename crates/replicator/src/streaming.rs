@@ -83,7 +83,10 @@ impl Replicator {
     /// Requests the read points for reads that waited for own submissions.
     pub(crate) fn ask_reads(&mut self) {
         let submissions = &self.submissions;
-        for ticket in self.reads.take_due(|number| submissions.has(number)) {
+        for ticket in self
+            .callers
+            .take_due_reads(|number| submissions.has(number))
+        {
             self.out
                 .push(Action::Group(GroupAction::Read { token: ticket }));
         }
@@ -111,7 +114,7 @@ impl Replicator {
     pub(crate) fn settle_undecided(&mut self) {
         if self.submissions.has_undecided() {
             let low = self.executor.low();
-            self.submit_once(Sent::Cut, &Message::Cut(low));
+            self.submit_once(Sent::Applied, &Message::Applied(low));
         }
     }
 }

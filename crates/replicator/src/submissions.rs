@@ -1,7 +1,9 @@
-//! The submissions of this node that are in flight: numbered, and remembered until the order or the group answers. Lost
-//! rollback fragments wait here, too: they are sent before any write-set.
+//! This node's own submissions: those that wait to be sent (`unsent`), and those in flight: numbered, and remembered until
+//! the order or the group answers. Lost rollback fragments wait here, too: they are sent before any write-set.
 //!
 //! In: messages and drafts. Out: submissions for the group.
+
+mod unsent;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +15,8 @@ use crate::action::{Action, GroupAction};
 use crate::event::{ConnId, Ticket, TrxId};
 use crate::message::Message;
 use crate::writeset::WriteSetDraft;
+use unsent::Unsent;
+pub(crate) use unsent::{Dropped, Held};
 
 /// Pause before a control message that the group refused is submitted again.
 const SAY_AGAIN_MS: u64 = 100;
@@ -26,7 +30,7 @@ pub(crate) enum Sent {
     Rollback(TrxId),
     StateRequest,
     /// The position of a database that may hold an action above it.
-    Doubt,
+    InDoubt,
     Joined,
     Synced,
     Donated,
@@ -38,7 +42,7 @@ pub(crate) enum Sent {
     /// A desync without a waiting caller.
     UnheardDesync,
     Resync,
-    Cut,
+    Applied,
     Vote(Seqno),
     LeaveOut(Incarnation),
     CaughtUp,
@@ -47,6 +51,7 @@ pub(crate) enum Sent {
 /// Numbers own submissions 1, 2, 3.. per connection.
 #[derive(Debug, Default)]
 pub(crate) struct Submissions {
+    unsent: Unsent,
     last_number: u64,
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
     /// Submissions that the group has let go of with unknown fate, but whose callers still wait.
@@ -68,11 +73,57 @@ pub(crate) struct Submissions {
 impl Submissions {
     /// Starts over for a new connection: its numbers start again.
     pub(crate) fn start_over(&mut self) {
+        self.unsent.start_over();
         *self = Submissions {
+            unsent: std::mem::take(&mut self.unsent),
             again_at_ms: self.again_at_ms,
             ..Submissions::default()
         };
     }
+
+    // --- write-sets that wait
+
+    /// Returns the number of write-sets that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.unsent.len()
+    }
+
+    /// Returns true if a write-set waits for flow control.
+    pub(crate) fn is_any_held(&self) -> bool {
+        self.unsent.is_any_held()
+    }
+
+    /// Makes a write-set wait for flow control, behind all that wait already.
+    pub(crate) fn hold(&mut self, held: Held) {
+        self.unsent.hold(held);
+    }
+
+    /// Takes the first write-set that waits for flow control.
+    pub(crate) fn next_held(&mut self) -> Option<Held> {
+        self.unsent.next_held()
+    }
+
+    /// Hands a large write-set to the others.
+    pub(crate) fn spread(&mut self, sent: Sent, draft: WriteSetDraft) -> Action {
+        self.unsent.spread(sent, draft)
+    }
+
+    /// Takes the write-set of a bulk payload that a majority holds; None: it was given up meanwhile.
+    pub(crate) fn is_spread(&mut self, bulk: u64) -> Option<Held> {
+        self.unsent.is_spread(bulk)
+    }
+
+    /// Drops a write-set whose caller no longer waits. Returns the bulk payloads to recall.
+    pub(crate) fn recall(&mut self, sent: Sent) -> Vec<u64> {
+        self.unsent.recall(sent)
+    }
+
+    /// Gives up all write-sets that wait.
+    pub(crate) fn give_up_waiting(&mut self) -> Vec<Dropped> {
+        self.unsent.give_up()
+    }
+
+    // --- in flight
 
     /// Submits a control message.
     pub(crate) fn submit(&mut self, sent: Sent, message: &Message) -> Action {

@@ -122,7 +122,7 @@ fn body(body: &Body) -> Sketch {
         Body::TermStart => Sketch::of(1),
         Body::Configuration(configuration) => Sketch::of(2).and(configuration),
         Body::Submission { id, payload } => Sketch::of(3).and(&(id, payload)),
-        Body::Void { id } => Sketch::of(4).and(id),
+        Body::Voided { id } => Sketch::of(4).and(id),
     }
 }
 

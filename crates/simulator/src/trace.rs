@@ -79,7 +79,7 @@ impl Trace {
                 let body = match &entry.body {
                     Body::Configuration(configuration) => view(configuration),
                     Body::Submission { id, payload } => format!("{id}, {} bytes", payload.len()),
-                    Body::Void { id } => format!("void {id}"),
+                    Body::Voided { id } => format!("void {id}"),
                     Body::TermStart => "term start".to_owned(),
                 };
                 format!("appends {position} ({term}): {body}")

@@ -1,4 +1,4 @@
-//! What replicators take from others: submissions, direct messages, control states. The first byte of the input says
+//! What replicators take from others: submissions, peer messages, control states. The first byte of the input says
 //! which.
 #![no_main]
 
@@ -11,7 +11,7 @@ trireme_fuzz::fuzz!(|bytes| {
     };
     match which % 3 {
         0 => fuzzing::message(Bytes::copy_from_slice(bytes)),
-        1 => fuzzing::direct(Bytes::copy_from_slice(bytes)),
+        1 => fuzzing::peer_message(Bytes::copy_from_slice(bytes)),
         _ => fuzzing::control(bytes),
     }
 });

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_engine::{
-    Channel, Engine, Forgotten, HostAction, NotKept, OpenDisk, Outside, ServeJob, StageJob, Start,
+    Channel, Engine, Forgotten, Host, HostAction, NotKept, OpenDisk, ServeJob, StageJob, Start,
     Storage,
 };
 use trireme_group::{Checkpoint, Config, Incarnation, Member, ReplicaId, Term, Uuid};
@@ -46,7 +46,7 @@ fn read_only() -> NotKept {
     }
 }
 
-impl Outside for Out {
+impl Host for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
     fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         if self.fail_promise {

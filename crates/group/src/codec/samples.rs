@@ -121,7 +121,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 payload: payload(),
             }),
         ),
-        wire(104, WireBody::Full(Body::Void { id: submission() })),
+        wire(104, WireBody::Full(Body::Voided { id: submission() })),
         wire(
             105,
             WireBody::Reference {
@@ -439,7 +439,7 @@ pub fn entries() -> Vec<(&'static str, Entry)> {
             "log-entry-configuration",
             Body::Configuration(without_override),
         ),
-        ("log-entry-void", Body::Void { id: submission() }),
+        ("log-entry-void", Body::Voided { id: submission() }),
     ];
     let named = bodies.into_iter().map(|(name, body)| (name, of(body)));
     named.chain([("log-entry", entry())]).collect()

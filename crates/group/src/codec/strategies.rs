@@ -84,7 +84,7 @@ fn body() -> impl Strategy<Value = Body> {
         Just(Body::TermStart),
         configuration().prop_map(Body::Configuration),
         (submission(), payload()).prop_map(|(id, payload)| Body::Submission { id, payload }),
-        submission().prop_map(|id| Body::Void { id }),
+        submission().prop_map(|id| Body::Voided { id }),
     ]
 }
 

@@ -66,7 +66,7 @@ wire_enum!(Body, "kind of entry" {
     0 => TermStart,
     1 => Configuration(configuration),
     2 => Submission { id, payload },
-    3 => Void { id },
+    3 => Voided { id },
 });
 wire_struct!(Member {
     replica: ReplicaId,

@@ -133,7 +133,7 @@ impl Liar<'_, '_> {
         WireBody::Full(match self.dice.below(8) {
             0 => Body::TermStart,
             1 | 2 => Body::Configuration(self.configuration()),
-            3 => Body::Void { id: self.id() },
+            3 => Body::Voided { id: self.id() },
             4..=6 => Body::Submission {
                 id: self.id(),
                 payload: self.payload(),

@@ -269,7 +269,7 @@ fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
 #[test]
 fn only_a_log_that_a_member_can_have_written_is_sound() {
     let start = || Body::TermStart;
-    let void = |number| Body::Void {
+    let void = |number| Body::Voided {
         id: SubmissionId {
             number,
             incarnation: member(0).incarnation,

@@ -46,7 +46,7 @@ fn ordered(cores: &Cores) -> Vec<(u64, bool)> {
     })
     .filter_map(|entry| match entry.body {
         Body::Submission { id, .. } => Some((id.number, true)),
-        Body::Void { id } => Some((id.number, false)),
+        Body::Voided { id } => Some((id.number, false)),
         _ => None,
     })
     .collect()

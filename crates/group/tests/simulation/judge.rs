@@ -90,7 +90,7 @@ impl Judge {
                     }
                 }
             }
-            Body::Void { id } => self.voids_rise(who, entry.position, *id),
+            Body::Voided { id } => self.voids_rise(who, entry.position, *id),
         }
         self.truth.push(entry.clone());
     }

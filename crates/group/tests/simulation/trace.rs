@@ -130,7 +130,7 @@ impl Trace {
                 };
                 format!("{}/{}{joined}", self.process(id.incarnation), id.number)
             }
-            Body::Void { id } => format!("void {}/{}", self.process(id.incarnation), id.number),
+            Body::Voided { id } => format!("void {}/{}", self.process(id.incarnation), id.number),
         }
     }
 

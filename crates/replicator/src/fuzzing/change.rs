@@ -6,11 +6,11 @@ use trireme_group::fuzzing::Dice;
 use trireme_group::{Delivery, Incarnation};
 
 use crate::control::Control;
-use crate::direct::Direct;
 use crate::flags;
 use crate::history::Recorded;
 use crate::member_state::NodeState;
 use crate::message::Message;
+use crate::peer_message::PeerMessage;
 use crate::replicator::Replicator;
 use crate::writeset::{CONN_AT, EPOCH_AT, FLAGS_AT, KEYS_AT, LAST_SEEN_AT, PREVIOUS_AT, TRX_AT};
 
@@ -40,16 +40,16 @@ pub fn payload(dice: &mut Dice, payload: &Bytes) -> Bytes {
 }
 
 /// Changes a peer message of the replicator `me`.
-pub fn direct(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
-    let Ok(mut message) = Direct::decode(bytes.clone()) else {
+pub fn peer_message(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
+    let Ok(mut message) = PeerMessage::decode(bytes.clone()) else {
         return bytes.clone();
     };
     match &mut message {
-        Direct::SnapshotRequest { round, at_least } => match dice.below(2) {
+        PeerMessage::SnapshotRequest { round, at_least } => match dice.below(2) {
             0 => *round = dice.near(*round),
             _ => *at_least = dice.near(*at_least),
         },
-        Direct::SnapshotChunk(chunk) => {
+        PeerMessage::SnapshotChunk(chunk) => {
             let whole = me.context.control().cloned().filter(|_| chunk.offset == 0);
             match (dice.below(4), whole) {
                 (0..=2, Some(mut whole)) => {
@@ -63,9 +63,9 @@ pub fn direct(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
                 _ => chunk.total = dice.near(chunk.total),
             }
         }
-        Direct::SnapshotRefused { round } => *round = dice.near(*round),
-        Direct::IstPull { from } => *from = seqno(dice, *from),
-        Direct::IstChunk { from, records } => {
+        PeerMessage::SnapshotRefused { round } => *round = dice.near(*round),
+        PeerMessage::IstPull { from } => *from = seqno(dice, *from),
+        PeerMessage::IstChunk { from, records } => {
             let index = dice.below(records.len());
             match (dice.below(6), records.get_mut(index)) {
                 (0, _) => *from = seqno(dice, *from),
@@ -74,23 +74,23 @@ pub fn direct(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
                 (_, None) => *from = seqno(dice, *from),
             }
         }
-        Direct::IstPullPart { from, offset } => match dice.below(2) {
+        PeerMessage::IstPullPart { from, offset } => match dice.below(2) {
             0 => *from = seqno(dice, *from),
             _ => *offset = dice.near(u64::from(*offset)) as u32,
         },
-        Direct::IstPart(part) => match dice.below(5) {
+        PeerMessage::IstPart(part) => match dice.below(5) {
             0 => part.len = dice.near(u64::from(part.len)) as u32,
             1 => part.offset = dice.near(u64::from(part.offset)) as u32,
             2 => part.digest = dice.number() as u32,
             3 => part.bytes = part.bytes.slice(..part.bytes.len() / 2),
             _ => record(dice, &mut part.record),
         },
-        Direct::FlowStop | Direct::FlowContinue | Direct::FlowPace { .. } => {
+        PeerMessage::FlowStop | PeerMessage::FlowContinue | PeerMessage::FlowPace { .. } => {
             let per_second = 1 + (dice.number() as u32 >> dice.below(32)) / 2;
             let all = [
-                Direct::FlowStop,
-                Direct::FlowContinue,
-                Direct::FlowPace { per_second },
+                PeerMessage::FlowStop,
+                PeerMessage::FlowContinue,
+                PeerMessage::FlowPace { per_second },
             ];
             let [stop, go_on, pace] = all;
             message = match dice.below(3) {
@@ -115,7 +115,7 @@ pub(crate) fn control(dice: &mut Dice, control: &mut Control) {
             }
             2 => control.forks.push((dice.uuid(), near)),
             3 => control.members.clear(),
-            4 => control.members.values_mut().for_each(|m| m.cut = near),
+            4 => control.members.values_mut().for_each(|m| m.applied = near),
             5 => {
                 let state = [NodeState::Joiner, NodeState::Synced][dice.below(2)];
                 control.members.values_mut().for_each(|m| m.state = state);
@@ -213,8 +213,8 @@ fn ordered(dice: &mut Dice, message: Message) -> Message {
         Message::Donated { rcode } => Message::Donated {
             rcode: dice.below(3) as i32 - 1 - rcode,
         },
-        Message::Cut(at) => Message::Cut(seqno(dice, at)),
-        Message::Doubt(at) => Message::Doubt(seqno(dice, at)),
+        Message::Applied(at) => Message::Applied(seqno(dice, at)),
+        Message::InDoubt(at) => Message::InDoubt(seqno(dice, at)),
         Message::Vote {
             seqno: at,
             ballot,
@@ -242,7 +242,7 @@ fn other(dice: &mut Dice) -> Message {
         4 => Message::Resync,
         5 => Message::CaughtUp,
         6 => Message::LeaveOut(Incarnation(dice.uuid())),
-        7 => Message::Cut(seqno(dice, 10)),
+        7 => Message::Applied(seqno(dice, 10)),
         _ => Message::Vote {
             seqno: seqno(dice, 10),
             ballot: dice.below(3) as u64,

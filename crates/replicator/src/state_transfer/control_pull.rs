@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trireme_group::Incarnation;
 
-use crate::direct::SnapshotChunk;
+use crate::peer_message::SnapshotChunk;
 
 /// Above the size of any control state.
 const MAX_BYTES: u64 = 1 << 32;

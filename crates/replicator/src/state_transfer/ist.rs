@@ -9,8 +9,8 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
 use super::partial::Partial;
-use crate::direct::Direct;
 use crate::history::{Recorded, RecordedPart};
+use crate::peer_message::PeerMessage;
 
 /// Time after which a member that does not answer a pull is given up for now.
 const TIMEOUT_MS: u64 = 1000;
@@ -249,13 +249,13 @@ impl Ist {
     }
 
     /// Asks a member for the wanted entry and the ones behind it. None: no member has it.
-    pub(crate) fn pull(&mut self, now_ms: u64) -> Option<(Incarnation, Direct)> {
+    pub(crate) fn pull(&mut self, now_ms: u64) -> Option<(Incarnation, PeerMessage)> {
         let source = self.sources.front().copied()?;
         let from = self.wanted();
         (self.asked, self.deadline_ms) = (true, now_ms + TIMEOUT_MS);
         let pull = match self.received() {
-            0 => Direct::IstPull { from },
-            offset => Direct::IstPullPart { from, offset },
+            0 => PeerMessage::IstPull { from },
+            offset => PeerMessage::IstPullPart { from, offset },
         };
         Some((source, pull))
     }
@@ -372,8 +372,8 @@ mod tests {
         Ist::of_database((5, 7), sources, true, begun, 0)
     }
 
-    fn pulls(from: Seqno) -> Direct {
-        Direct::IstPull { from }
+    fn pulls(from: Seqno) -> PeerMessage {
+        PeerMessage::IstPull { from }
     }
 
     #[test]

@@ -13,7 +13,7 @@ const RATE_MS: u64 = 500;
 
 /// The catch-up of a database.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Course {
+pub(crate) struct CatchUp {
     /// The seqno at which it began.
     from: Seqno,
     began_ms: u64,
@@ -60,7 +60,7 @@ impl fmt::Display for Progress {
     }
 }
 
-impl Course {
+impl CatchUp {
     /// Returns a line for the log when the database has arrived, if that took a while.
     fn arrived(&self, now_ms: u64, done: u64) -> Option<String> {
         let lasted_ms = now_ms - self.began_ms;
@@ -72,8 +72,8 @@ impl Course {
     }
 
     /// Returns a catch-up that begins here.
-    fn new(from: Seqno, now_ms: u64) -> Course {
-        Course {
+    fn new(from: Seqno, now_ms: u64) -> CatchUp {
+        CatchUp {
             from,
             began_ms: now_ms,
             mark: (now_ms, from),
@@ -99,36 +99,36 @@ impl Course {
 impl StateTransfer {
     /// Notes that the database follows the others from this seqno on.
     pub(crate) fn follow_from(&mut self, seqno: Seqno, now_ms: u64) {
-        self.course = Some(Course::new(seqno, now_ms));
+        self.catch_up = Some(CatchUp::new(seqno, now_ms));
     }
 
     /// Returns the progress of the database, which is at `low`; None: it follows the order, or waits for an SST.
     pub(crate) fn progress(&self, now_ms: u64, low: Seqno, end: Seqno) -> Option<Progress> {
-        let course = self.course.as_ref()?;
-        Some(course.progress(now_ms, low, end))
+        let catch_up = self.catch_up.as_ref()?;
+        Some(catch_up.progress(now_ms, low, end))
     }
 
     /// Returns a line for the log, now and then, and when the database has arrived.
     pub(crate) fn progress_line(&mut self, now_ms: u64, low: Seqno, end: Seqno) -> Option<String> {
-        let (course, progress) = (self.course?, self.progress(now_ms, low, end)?);
+        let (catch_up, progress) = (self.catch_up?, self.progress(now_ms, low, end)?);
         match self.place() {
             Place::Transfer => {}
             Place::Active if low < self.joined_at => {}
             Place::Active => {
-                self.course = None;
-                return course.arrived(now_ms, progress.done);
+                self.catch_up = None;
+                return catch_up.arrived(now_ms, progress.done);
             }
             Place::Closed | Place::Admission | Place::Final => {
-                self.course = None;
+                self.catch_up = None;
                 return None;
             }
         }
-        if now_ms < course.mark.0 + TELL_MS {
+        if now_ms < catch_up.mark.0 + TELL_MS {
             return None;
         }
-        self.course = Some(Course {
+        self.catch_up = Some(CatchUp {
             mark: (now_ms, low),
-            ..course
+            ..catch_up
         });
         Some(format!("Catching up with the cluster: {progress}"))
     }
@@ -139,27 +139,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_course_tells_how_far_how_fast_and_how_long() {
-        let course = Course::new(1_000, 50_000);
-        let text = |ms, at, end| course.progress(ms, at, end).to_string();
+    fn a_catch_up_tells_how_far_how_fast_and_how_long() {
+        let catch_up = CatchUp::new(1_000, 50_000);
+        let text = |ms, at, end| catch_up.progress(ms, at, end).to_string();
         assert_eq!(text(50_100, 1_050, 2_000), "50 of 1000 entries (5.0 %)");
         let later = "250 of 1000 entries (25.0 %), 125/s, 6 s left";
         assert_eq!(text(52_000, 1_250, 2_000), later);
         let stuck = "0 of 1000 entries (0.0 %), 0/s";
         assert_eq!(text(52_000, 1_000, 2_000), stuck);
-        let growing = course.progress(60_000, 2_000, 4_000);
+        let growing = catch_up.progress(60_000, 2_000, 4_000);
         assert_eq!((growing.total, growing.left_s()), (3_000, Some(20)));
     }
 
     #[test]
     fn the_rate_is_that_of_late() {
-        let course = Course {
+        let catch_up = CatchUp {
             mark: (60_000, 1_900),
-            ..Course::new(1_000, 50_000)
+            ..CatchUp::new(1_000, 50_000)
         };
-        let of_late = course.progress(61_000, 1_910, 2_000).per_second;
+        let of_late = catch_up.progress(61_000, 1_910, 2_000).per_second;
         assert_eq!(of_late, Some(10.0));
-        let just_told = course.progress(60_100, 1_900, 2_000).per_second;
+        let just_told = catch_up.progress(60_100, 1_900, 2_000).per_second;
         assert!(just_told.is_some_and(|rate| (rate - 89.1).abs() < 0.1));
     }
 }

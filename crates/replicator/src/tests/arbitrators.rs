@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, incarnation};
 use super::server::Toi;
-use crate::direct::Direct;
+use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Connect, Event, GroupAction, Gtid, HostAction, Options, Status};
 
 /// So many nodes with a database, and the number of the arbitrator beside them.
@@ -165,9 +165,9 @@ fn an_arbitrator_is_never_a_donor() {
 #[test]
 fn an_arbitrator_holds_up_no_writer() {
     let (mut cluster, arbitrator) = with_arbitrator(2);
-    let bytes = Direct::FlowStop.encode();
+    let bytes = PeerMessage::FlowStop.encode();
     let from = incarnation(arbitrator);
-    cluster.event(1, Event::Direct { from, bytes });
+    cluster.event(1, Event::PeerMessage { from, bytes });
     assert!(!cluster.status(1).flow_control_active);
     let trx = cluster.certify(1, "a", KeyType::Exclusive);
     cluster.settle();

@@ -5,7 +5,7 @@ use trireme_group::Delivery;
 
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
-use crate::direct::Direct;
+use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, Gtid, HostAction, LocalState, Seqno};
 
 /// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
@@ -193,12 +193,12 @@ fn who_has_begun_to_give_entries_gives_the_rest() {
     cluster.reconfigure(|configuration| configuration.members.push(member_state));
     cluster.settle();
     let given = |cluster: &mut Cluster, from: Seqno| {
-        let bytes = Direct::IstPull { from }.encode();
+        let bytes = PeerMessage::IstPull { from }.encode();
         let peer = incarnation(joiner);
-        cluster.event(0, Event::Direct { from: peer, bytes });
+        cluster.event(0, Event::PeerMessage { from: peer, bytes });
         let (_, answer) = cluster.nodes[joiner].inbox.pop_back().expect("an answer");
-        match Direct::decode(answer) {
-            Ok(Direct::IstChunk { records, .. }) => !records.is_empty(),
+        match PeerMessage::decode(answer) {
+            Ok(PeerMessage::IstChunk { records, .. }) => !records.is_empty(),
             other => panic!("{other:?}"),
         }
     };

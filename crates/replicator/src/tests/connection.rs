@@ -7,7 +7,7 @@ use trireme_group::{Checkpoint, Configuration, Uuid};
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
 use super::transfer::copy;
-use crate::direct::{Direct, SnapshotChunk};
+use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, NoHistory, Replicator, Task};
 
 #[test]
@@ -22,7 +22,7 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
     let garbage = Bytes::from_static(b"no control state");
     let chunk_of = |part: &Bytes, from, round, offset| {
         let (part, total) = (part.clone(), part.len() as u64);
-        let bytes = Direct::SnapshotChunk(SnapshotChunk {
+        let bytes = PeerMessage::SnapshotChunk(SnapshotChunk {
             round,
             offset,
             total,
@@ -30,7 +30,7 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
         })
         .encode();
         let from = incarnation(from);
-        Event::Direct { from, bytes }
+        Event::PeerMessage { from, bytes }
     };
     let chunk = |from, round, offset| chunk_of(&garbage, from, round, offset);
     // Of another member, of an earlier attempt, of elsewhere: nothing of it is looked at.
@@ -66,7 +66,7 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
     cluster.nodes[0].inbox.clear();
     let say = |cluster: &mut Cluster, offset, total, len| {
         let part = Bytes::from(vec![0; len]);
-        let bytes = Direct::SnapshotChunk(SnapshotChunk {
+        let bytes = PeerMessage::SnapshotChunk(SnapshotChunk {
             round: 1,
             offset,
             total,
@@ -74,7 +74,7 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
         })
         .encode();
         let from = incarnation(0);
-        cluster.event(joiner, Event::Direct { from, bytes });
+        cluster.event(joiner, Event::PeerMessage { from, bytes });
         let pull = cluster.nodes[joiner].replicator.transfer.pull();
         pull.expect("it has no state yet").received_bytes()
     };
@@ -114,7 +114,7 @@ fn a_message_that_cannot_be_read_is_dropped() {
     let from = incarnation(1);
     for _ in 0..100 {
         let bytes = bytes.clone();
-        cluster.event(0, Event::Direct { from, bytes });
+        cluster.event(0, Event::PeerMessage { from, bytes });
     }
     let lines = cluster.nodes[0].logs.iter();
     let lines = lines.filter(|line| line.contains("cannot be read"));
@@ -126,13 +126,13 @@ fn a_message_that_cannot_be_read_is_dropped() {
 #[test]
 fn a_node_without_a_log_has_no_entries() {
     let mut out = Vec::new();
-    let (from, bytes) = (incarnation(1), Direct::IstPull { from: 1 }.encode());
-    let event = Event::Direct { from, bytes };
+    let (from, bytes) = (incarnation(1), PeerMessage::IstPull { from: 1 }.encode());
+    let event = Event::PeerMessage { from, bytes };
     Cluster::of(2).nodes[0]
         .replicator
         .handle(0, event, &NoHistory, &mut out);
     let records = Vec::new();
-    let bytes = Direct::IstChunk { from: 1, records }.encode();
+    let bytes = PeerMessage::IstChunk { from: 1, records }.encode();
     assert_eq!(out, [Action::SendTo { to: from, bytes }]);
 }
 

@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, incarnation, member};
 use super::server::{Session, Toi};
-use crate::direct::Direct;
+use crate::peer_message::PeerMessage;
 use crate::{Code, Event, Gtid, Options};
 
 /// Node 0 asks the others to stop, so that node 1's writers are held back.
@@ -365,7 +365,7 @@ fn with_no_limit_of_timeout_nobody_is_left_out() {
 fn a_paced_writer_writes_at_the_pace() {
     let mut cluster = Cluster::of(2);
     cluster.nodes[0].replicator.reset_counters();
-    let pace = Direct::FlowPace { per_second: 100 }.encode();
+    let pace = PeerMessage::FlowPace { per_second: 100 }.encode();
     let mut sent = Vec::new();
     let mut longest_ms = 0;
     let first = cluster.status(0).replicated;
@@ -374,7 +374,7 @@ fn a_paced_writer_writes_at_the_pace() {
     for ms in 0..300 {
         if ms % 50 == 0 {
             let (from, bytes) = (incarnation(1), pace.clone());
-            cluster.event(0, Event::Direct { from, bytes });
+            cluster.event(0, Event::PeerMessage { from, bytes });
         }
         let before = cluster.status(0).replicated;
         let trx = cluster.certify(0, &format!("k{ms}"), KeyType::Exclusive);

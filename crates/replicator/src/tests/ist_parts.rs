@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::driver::{Cluster, incarnation};
 use super::transfer::pulling;
-use crate::direct::Direct;
+use crate::peer_message::PeerMessage;
 use crate::{Event, Options, RecordedPart, Seqno, Unread};
 
 const PART_BYTES: u32 = 16;
@@ -23,23 +23,26 @@ fn pulling_parts() -> (Cluster, usize, Seqno) {
 }
 
 /// What waits to be received by a node.
-fn inbox(cluster: &Cluster, node: usize) -> Vec<Direct> {
+fn inbox(cluster: &Cluster, node: usize) -> Vec<PeerMessage> {
     let inbox = cluster.nodes[node].inbox.iter();
     inbox
-        .map(|(_, bytes)| Direct::decode(bytes.clone()).expect("understood"))
+        .map(|(_, bytes)| PeerMessage::decode(bytes.clone()).expect("understood"))
         .collect()
 }
 
 /// All that a node is asked for is the rest of an entry.
 fn assert_asks_for_rest(cluster: &Cluster, node: usize, from: Seqno, offset: u32) {
-    assert_eq!(inbox(cluster, node), [Direct::IstPullPart { from, offset }]);
+    assert_eq!(
+        inbox(cluster, node),
+        [PeerMessage::IstPullPart { from, offset }]
+    );
 }
 
 /// The part that node 0 answers with.
 fn answer(cluster: &mut Cluster, joiner: usize) -> RecordedPart {
     cluster.receive(0);
     match inbox(cluster, joiner).pop() {
-        Some(Direct::IstPart(part)) => part,
+        Some(PeerMessage::IstPart(part)) => part,
         other => panic!("{other:?}"),
     }
 }
@@ -68,7 +71,7 @@ fn a_long_entry_comes_a_part_at_a_time() {
     }
     assert_eq!(
         inbox(&cluster, 0),
-        [Direct::IstPull { from: next + 1 }],
+        [PeerMessage::IstPull { from: next + 1 }],
         "of the next nothing has come"
     );
     assert_joins(cluster, joiner);
@@ -105,7 +108,7 @@ fn what_does_not_fit_is_asked_for_from_the_beginning_then_elsewhere() {
         cluster.nodes[joiner].inbox.clear();
         change(&mut part);
         say(&mut cluster, joiner, &part);
-        let from_the_beginning = [Direct::IstPull { from: next }];
+        let from_the_beginning = [PeerMessage::IstPull { from: next }];
         assert_eq!(inbox(&cluster, 0), from_the_beginning, "{what}");
         let mut part = answer(&mut cluster, joiner);
         cluster.nodes[joiner].inbox.clear();
@@ -123,7 +126,7 @@ fn a_whole_that_is_not_what_was_recorded_is_not_applied() {
     cluster.nodes[joiner].inbox.clear();
     part.bytes = Bytes::from(vec![0; part.len as usize]);
     say(&mut cluster, joiner, &part);
-    let from_the_beginning = [Direct::IstPull { from: next }];
+    let from_the_beginning = [PeerMessage::IstPull { from: next }];
     assert_eq!(inbox(&cluster, 0), from_the_beginning);
     say(&mut cluster, joiner, &part);
     assert_eq!(inbox(&cluster, 1), from_the_beginning);
@@ -150,7 +153,7 @@ fn what_a_donor_cannot_read_is_asked_for_elsewhere() {
     cluster.nodes[0].records.damage = Some(Unread::Lost("a bad sector".into()));
     cluster.receive(0);
     cluster.receive(joiner);
-    assert_eq!(inbox(&cluster, 1), [Direct::IstPull { from: next }]);
+    assert_eq!(inbox(&cluster, 1), [PeerMessage::IstPull { from: next }]);
     assert_joins(cluster, joiner);
 }
 
@@ -166,6 +169,6 @@ fn the_own_log_is_not_read_again_for_each_part() {
 
 /// Node 0 sends a part.
 fn say(cluster: &mut Cluster, joiner: usize, part: &RecordedPart) {
-    let (from, bytes) = (incarnation(0), Direct::IstPart(part.clone()).encode());
-    cluster.event(joiner, Event::Direct { from, bytes });
+    let (from, bytes) = (incarnation(0), PeerMessage::IstPart(part.clone()).encode());
+    cluster.event(joiner, Event::PeerMessage { from, bytes });
 }

@@ -5,7 +5,7 @@ use trireme_group::{Delivery, Uuid};
 
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation, member};
-use crate::direct::Direct;
+use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Note};
 
 #[test]
@@ -453,36 +453,36 @@ fn who_is_no_member_is_given_nothing_and_stops_nobody() {
     cluster.settle();
     assert_eq!(cluster.outcome(0, written), Code::Ok);
     // Which messages a peer gets for what it says.
-    let answers = |cluster: &mut Cluster, from, message: Direct| {
+    let answers = |cluster: &mut Cluster, from, message: PeerMessage| {
         let before = cluster.nodes[0].actions.len();
         let bytes = message.encode();
-        cluster.event(0, Event::Direct { from, bytes });
+        cluster.event(0, Event::PeerMessage { from, bytes });
         let sent = cluster.nodes[0].actions[before..].iter();
         let to_peer = sent.filter_map(|action| match action {
-            Action::SendTo { to, bytes } if *to == from => Direct::decode(bytes.clone()).ok(),
+            Action::SendTo { to, bytes } if *to == from => PeerMessage::decode(bytes.clone()).ok(),
             _ => None,
         });
         to_peer.collect::<Vec<_>>()
     };
     let (member, stranger) = (cluster.nodes[1].incarnation, incarnation(9));
-    let asks = |round| Direct::SnapshotRequest { round, at_least: 0 };
+    let asks = |round| PeerMessage::SnapshotRequest { round, at_least: 0 };
     assert!(matches!(
         answers(&mut cluster, member, asks(1))[..],
-        [Direct::SnapshotChunk(_)]
+        [PeerMessage::SnapshotChunk(_)]
     ));
     assert!(matches!(
         answers(&mut cluster, stranger, asks(1))[..],
-        [Direct::SnapshotRefused { round: 1 }]
+        [PeerMessage::SnapshotRefused { round: 1 }]
     ));
-    let pull = || Direct::IstPull { from: 1 };
+    let pull = || PeerMessage::IstPull { from: 1 };
     assert!(matches!(
         answers(&mut cluster, member, pull())[..],
-        [Direct::IstChunk { .. }]
+        [PeerMessage::IstChunk { .. }]
     ));
     assert_eq!(answers(&mut cluster, stranger, pull()), []);
-    let part = || Direct::IstPullPart { from: 1, offset: 0 };
+    let part = || PeerMessage::IstPullPart { from: 1, offset: 0 };
     assert_eq!(answers(&mut cluster, stranger, part()), []);
-    answers(&mut cluster, stranger, Direct::FlowStop);
+    answers(&mut cluster, stranger, PeerMessage::FlowStop);
     let written = cluster.certify(0, "b", KeyType::Exclusive);
     cluster.settle_now();
     assert_eq!(cluster.outcome(0, written), Code::Ok, "nobody waits");

@@ -9,11 +9,11 @@ use trireme_group::{Configuration, Delivery, Incarnation, SubmissionId, Uuid};
 use super::driver::{Cluster, draft, incarnation};
 use crate::Event;
 use crate::control::Control;
-use crate::direct::{Direct, SnapshotChunk};
 use crate::fuzzing::change;
 use crate::gtid::Gtid;
 use crate::history::{Recorded, RecordedPart};
 use crate::message::Message;
+use crate::peer_message::{PeerMessage, SnapshotChunk};
 
 const NODES: usize = 3;
 const LIAR: usize = 2;
@@ -217,10 +217,10 @@ impl World<'_> {
             },
             13 => Message::Desync,
             14 => Message::Resync,
-            15 | 16 => Message::Cut(self.seqno()),
+            15 | 16 => Message::Applied(self.seqno()),
             17 => Message::LeaveOut(self.member()),
             18 => Message::CaughtUp,
-            19 => Message::Doubt(self.seqno()),
+            19 => Message::InDoubt(self.seqno()),
             20..=22 => Message::Vote {
                 seqno: self.seqno(),
                 ballot: self.dice.below(3) as u64,
@@ -321,8 +321,8 @@ impl World<'_> {
     /// What a joiner pulls next, if it does; else something near it.
     fn wanted(&mut self, to: usize) -> Seqno {
         let pulled = self.cluster.nodes[LIAR].inbox.iter().rev();
-        let mut pulled = pulled.filter_map(|(_, bytes)| match Direct::decode(bytes.clone()) {
-            Ok(Direct::IstPull { from } | Direct::IstPullPart { from, .. }) => Some(from),
+        let mut pulled = pulled.filter_map(|(_, bytes)| match PeerMessage::decode(bytes.clone()) {
+            Ok(PeerMessage::IstPull { from } | PeerMessage::IstPullPart { from, .. }) => Some(from),
             _ => None,
         });
         let wanted = pulled.next().filter(|_| to >= NODES);
@@ -348,9 +348,9 @@ impl World<'_> {
         };
         let (_, bytes) = &self.cluster.nodes[to].inbox[index];
         let liar = &self.cluster.nodes[LIAR].replicator;
-        let bytes = change::direct(&mut self.dice, liar, bytes);
+        let bytes = change::peer_message(&mut self.dice, liar, bytes);
         self.counts.lies += 1;
-        self.counts.read += u64::from(Direct::decode(bytes.clone()).is_ok());
+        self.counts.read += u64::from(PeerMessage::decode(bytes.clone()).is_ok());
         self.cluster.nodes[to].inbox[index].1 = bytes;
     }
 
@@ -363,7 +363,7 @@ impl World<'_> {
             _ => round,
         };
         let message = match self.dice.below(16) {
-            0 => Direct::SnapshotRequest {
+            0 => PeerMessage::SnapshotRequest {
                 round,
                 at_least: self.dice.near(3),
             },
@@ -374,15 +374,15 @@ impl World<'_> {
                     0 => (self.dice.near(0), self.dice.near(total)),
                     _ => (0, total),
                 };
-                Direct::SnapshotChunk(SnapshotChunk {
+                PeerMessage::SnapshotChunk(SnapshotChunk {
                     round,
                     offset,
                     total,
                     part,
                 })
             }
-            5 => Direct::SnapshotRefused { round },
-            6 => Direct::IstPull { from: self.seqno() },
+            5 => PeerMessage::SnapshotRefused { round },
+            6 => PeerMessage::IstPull { from: self.seqno() },
             7..=9 => {
                 let from = self.wanted(to);
                 let records = (0..self.dice.below(4)).map(|index| {
@@ -393,14 +393,14 @@ impl World<'_> {
                     record
                 });
                 let records = records.collect();
-                Direct::IstChunk { from, records }
+                PeerMessage::IstChunk { from, records }
             }
-            10 => Direct::FlowStop,
-            11 => Direct::FlowContinue,
-            12 => Direct::FlowPace {
+            10 => PeerMessage::FlowStop,
+            11 => PeerMessage::FlowContinue,
+            12 => PeerMessage::FlowPace {
                 per_second: self.dice.number() as u32 >> self.dice.below(32),
             },
-            13 => Direct::IstPullPart {
+            13 => PeerMessage::IstPullPart {
                 from: self.seqno(),
                 offset: self.dice.near(4) as u32,
             },
@@ -408,7 +408,7 @@ impl World<'_> {
                 let mut record = self.recorded();
                 record.seqno = self.wanted(to);
                 let bytes = self.payload();
-                Direct::IstPart(RecordedPart {
+                PeerMessage::IstPart(RecordedPart {
                     record,
                     len: self.dice.near(bytes.len() as u64) as u32,
                     digest: crc32c::crc32c(&bytes),
@@ -419,9 +419,9 @@ impl World<'_> {
         };
         let bytes = message.encode();
         self.counts.lies += 1;
-        self.counts.read += u64::from(Direct::decode(bytes.clone()).is_ok());
+        self.counts.read += u64::from(PeerMessage::decode(bytes.clone()).is_ok());
         let from = incarnation(LIAR);
-        self.cluster.event(to, Event::Direct { from, bytes });
+        self.cluster.event(to, Event::PeerMessage { from, bytes });
         // Whatever the node's state is by now, it can be given away.
         if let Some(control) = self.cluster.nodes[to].replicator.context.control() {
             let again = Control::decode(control.encode());

@@ -17,13 +17,13 @@ mod commits;
 mod connection;
 #[cfg(test)]
 mod donations;
-#[cfg(test)]
-mod doubt;
 mod driver;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
 mod fragments;
+#[cfg(test)]
+mod in_doubt;
 #[cfg(test)]
 mod ist_parts;
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl Cluster {
         let Some((from, bytes)) = self.nodes[node].inbox.pop_front() else {
             return false;
         };
-        self.event(node, Event::Direct { from, bytes });
+        self.event(node, Event::PeerMessage { from, bytes });
         true
     }
 

@@ -143,17 +143,17 @@ fn nothing_held_overtakes_a_rollback_that_was_let_go_of() {
     let mut cluster = cluster_of(2);
     fragment(&mut cluster, 0, FIRST, "a");
     let from = cluster.nodes[1].incarnation;
-    let say = |cluster: &mut Cluster, message: crate::direct::Direct| {
+    let say = |cluster: &mut Cluster, message: crate::peer_message::PeerMessage| {
         let bytes = message.encode();
-        cluster.event(0, Event::Direct { from, bytes });
+        cluster.event(0, Event::PeerMessage { from, bytes });
     };
-    say(&mut cluster, crate::direct::Direct::FlowStop);
+    say(&mut cluster, crate::peer_message::PeerMessage::FlowStop);
     send(&mut cluster, 0, 90, FIRST | flags::TRX_END, "b");
     assert_eq!(rollback(&mut cluster, 0), Code::Ok);
     cluster.order.pop();
     last_fails(&mut cluster, 0);
     let ordered = cluster.order.len();
-    say(&mut cluster, crate::direct::Direct::FlowContinue);
+    say(&mut cluster, crate::peer_message::PeerMessage::FlowContinue);
     assert_eq!(
         cluster.order.len(),
         ordered,

@@ -6,8 +6,8 @@ use trireme_group::{Delivery, SubmissionId, Uuid};
 
 use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
-use crate::direct::Direct;
 use crate::message::Message;
+use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, Gtid, HostAction, Recorded, Seqno, Task};
 
 /// A process with the database of node 0 as it is now.
@@ -40,12 +40,13 @@ pub fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
 
 /// From where a node is being asked for entries.
 fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
-    let asked = cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
-        match Direct::decode(bytes.clone()) {
-            Ok(Direct::IstPull { from }) => Some(from),
-            _ => None,
-        }
-    });
+    let asked =
+        cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
+            match PeerMessage::decode(bytes.clone()) {
+                Ok(PeerMessage::IstPull { from }) => Some(from),
+                _ => None,
+            }
+        });
     asked.collect()
 }
 
@@ -132,7 +133,7 @@ fn a_chunk_is_taken_as_far_as_it_fits() {
         ),
     ] {
         let (mut cluster, joiner, next) = pulling(2);
-        let bytes = Direct::IstChunk {
+        let bytes = PeerMessage::IstChunk {
             from: next,
             records,
         }
@@ -140,7 +141,7 @@ fn a_chunk_is_taken_as_far_as_it_fits() {
         cluster.nodes[0].inbox.clear();
         cluster.event(
             joiner,
-            Event::Direct {
+            Event::PeerMessage {
                 from: incarnation(from),
                 bytes,
             },

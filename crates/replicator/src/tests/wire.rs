@@ -9,8 +9,8 @@ use trireme_group::{Delivery, Incarnation, OVERRIDES_MAX, SubmissionId, Uuid};
 
 use super::driver::{Cluster, incarnation};
 use crate::control::Control;
-use crate::direct::{Direct, SnapshotChunk};
 use crate::message::{Message, MessageError};
+use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::{ControlDigest, Gtid, Recorded, RecordedPart, WriteSetDraft, flags};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/wire.txt");
@@ -94,7 +94,7 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ("donated", Message::Donated { rcode: -125 }.encode()),
         ("desync", Message::Desync.encode()),
         ("resync", Message::Resync.encode()),
-        ("cut", Message::Cut(77).encode()),
+        ("cut", Message::Applied(77).encode()),
         (
             "vote",
             Message::Vote {
@@ -107,11 +107,11 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ),
         ("leave out", Message::LeaveOut(incarnation(3)).encode()),
         ("caught up", Message::CaughtUp.encode()),
-        ("doubt", Message::Doubt(78).encode()),
+        ("doubt", Message::InDoubt(78).encode()),
         ("script request", script_request.encode()),
         (
             "snapshot request",
-            Direct::SnapshotRequest {
+            PeerMessage::SnapshotRequest {
                 round: 1,
                 at_least: 2,
             }
@@ -119,7 +119,7 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ),
         (
             "snapshot chunk",
-            Direct::SnapshotChunk(SnapshotChunk {
+            PeerMessage::SnapshotChunk(SnapshotChunk {
                 round: 1,
                 offset: 2,
                 total: 6,
@@ -129,18 +129,24 @@ fn messages() -> Vec<(&'static str, Bytes)> {
         ),
         (
             "snapshot refused",
-            Direct::SnapshotRefused { round: 1 }.encode(),
+            PeerMessage::SnapshotRefused { round: 1 }.encode(),
         ),
-        ("ist pull", Direct::IstPull { from: 3 }.encode()),
-        ("ist chunk", Direct::IstChunk { from: 3, records }.encode()),
-        ("flow stop", Direct::FlowStop.encode()),
-        ("flow continue", Direct::FlowContinue.encode()),
-        ("flow pace", Direct::FlowPace { per_second: 1234 }.encode()),
+        ("ist pull", PeerMessage::IstPull { from: 3 }.encode()),
+        (
+            "ist chunk",
+            PeerMessage::IstChunk { from: 3, records }.encode(),
+        ),
+        ("flow stop", PeerMessage::FlowStop.encode()),
+        ("flow continue", PeerMessage::FlowContinue.encode()),
+        (
+            "flow pace",
+            PeerMessage::FlowPace { per_second: 1234 }.encode(),
+        ),
         (
             "ist pull of a part",
-            Direct::IstPullPart { from: 3, offset: 7 }.encode(),
+            PeerMessage::IstPullPart { from: 3, offset: 7 }.encode(),
         ),
-        ("ist part", Direct::IstPart(part_of_record).encode()),
+        ("ist part", PeerMessage::IstPart(part_of_record).encode()),
     ]
 }
 
@@ -156,7 +162,7 @@ fn every_kind_of_message_has_a_golden_line() {
     let unknown = |kind: &u8, error: Option<MessageError>| error == Some(MessageError::Kind(*kind));
     let read = |kind: &u8| !unknown(kind, Message::decode(&bare(*kind)).err());
     assert_eq!(kinds(submissions), (0..=u8::MAX).filter(read).collect());
-    let read = |kind: &u8| !unknown(kind, Direct::decode(bare(*kind)).err());
+    let read = |kind: &u8| !unknown(kind, PeerMessage::decode(bare(*kind)).err());
     assert_eq!(kinds(directs), (0..=u8::MAX).filter(read).collect());
 }
 
@@ -209,7 +215,7 @@ fn what_was_written_is_read() {
     assert_eq!((&read.data[..], read.keys().len()), (&b"data"[..], 4));
     for (name, bytes) in messages().into_iter().skip(13) {
         assert_eq!(
-            Direct::decode(bytes.clone()).unwrap().encode(),
+            PeerMessage::decode(bytes.clone()).unwrap().encode(),
             bytes,
             "{name}"
         );
@@ -235,7 +241,7 @@ fn another_version_is_refused() {
             error.to_string(),
             "format version 2, this node knows version 1"
         );
-        assert_eq!(Direct::decode(bytes).expect_err(name), error);
+        assert_eq!(PeerMessage::decode(bytes).expect_err(name), error);
     }
 }
 
@@ -297,7 +303,7 @@ fn what_is_cut_short_or_goes_on_is_refused() {
             let is_data = name == "write-set" && length >= bytes.len() - b"data".len();
             let is_read = match index {
                 0..13 => Message::decode(&wrong).is_ok(),
-                _ => Direct::decode(wrong).is_ok(),
+                _ => PeerMessage::decode(wrong).is_ok(),
             };
             assert_eq!(is_read, is_data, "{name}, {length}");
         }
@@ -372,7 +378,9 @@ fn values_without_a_meaning_are_refused() {
     for (at, what) in [(kind, "delivery"), (kind - 1, "bool")] {
         let mut bytes = named("ist chunk");
         bytes[at] = 7;
-        let error = Direct::decode(bytes.into()).expect_err(what).to_string();
+        let error = PeerMessage::decode(bytes.into())
+            .expect_err(what)
+            .to_string();
         assert!(error.contains(what), "{error}");
     }
     let mut preference = named("vote");
@@ -401,7 +409,7 @@ proptest! {
         if let Ok(Message::WriteSet(ws)) = Message::decode(&bytes) {
             let _ = ws.keys().len();
         }
-        let _ = Direct::decode(bytes.clone());
+        let _ = PeerMessage::decode(bytes.clone());
         let _ = Control::decode(bytes);
     }
 

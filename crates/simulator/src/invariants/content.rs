@@ -10,7 +10,7 @@ use crate::seen::roll;
 pub fn of_body(body: &Body) -> u64 {
     match body {
         Body::TermStart => 1,
-        Body::Void { id } => digest(&(2, id)),
+        Body::Voided { id } => digest(&(2, id)),
         Body::Configuration(configuration) => of_configuration(configuration),
         Body::Submission { id, payload } => of_submission(id, payload),
     }

@@ -295,7 +295,7 @@ mod tests {
             incarnation: incarnation(0),
             number: 1,
         };
-        story.append(0, entry(6, term(1), Body::Void { id }));
+        story.append(0, entry(6, term(1), Body::Voided { id }));
         story.keeps(0, 6, 5).is_clean();
     }
 

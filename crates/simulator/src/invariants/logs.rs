@@ -199,12 +199,12 @@ impl Logs {
             parent,
             content,
             submission: entry.submission(),
-            is_void: matches!(entry.body, Body::Void { .. }),
+            is_void: matches!(entry.body, Body::Voided { .. }),
             forks_after: configuration.and_then(|c| c.override_id.map(|_| c.fork_after)),
             line: None,
             is_delivered: match entry.body {
                 Body::Configuration(_) | Body::Submission { .. } => true,
-                Body::TermStart | Body::Void { .. } => false,
+                Body::TermStart | Body::Voided { .. } => false,
             },
         });
         if let Some(configuration) = configuration {

@@ -56,7 +56,7 @@ mod tests {
                 incarnation: incarnation(1),
                 number: 2,
             };
-            story.append(node, entry(7, term(2), Body::Void { id }));
+            story.append(node, entry(7, term(2), Body::Voided { id }));
             story.append(node, entry(8, term(2), submission(5, 1, "outside")));
         }
         story.commit_in(2, &[1, 2], 9, submission(2, 2, "c"));
@@ -67,7 +67,7 @@ mod tests {
     fn a_void_uses_up_all_numbers_up_to_its_own() {
         let mut story = Story::logs();
         let incarnation = incarnation(1);
-        let void = |number| Body::Void {
+        let void = |number| Body::Voided {
             id: SubmissionId {
                 incarnation,
                 number,

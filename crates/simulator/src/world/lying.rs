@@ -82,7 +82,7 @@ fn changed(dice: &mut Dice, me: &Engine, to: &Engine, frame: &Bytes) -> Option<B
     let channel = *frame.first()?;
     let body = frame.slice(1..);
     let lie = match Channel::of(channel)? {
-        Channel::Replicator => change::direct(dice, &me.replicator, &body),
+        Channel::Replicator => change::peer_message(dice, &me.replicator, &body),
         Channel::Group | Channel::Bulk => {
             let message = decode(body).ok()?;
             let (me, to) = (&me.link()?.group, &to.link()?.group);

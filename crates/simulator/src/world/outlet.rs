@@ -1,7 +1,7 @@
 //! Carries out the host effects of a node's engine.
 
 use bytes::Bytes;
-use trireme_engine::{Channel, HostAction, NotKept, Outside, ServeJob, StageJob, Storage};
+use trireme_engine::{Channel, Host, HostAction, NotKept, ServeJob, StageJob, Storage};
 use trireme_group::{
     Body, Checkpoint, Configuration, Delivery, Entry, Incarnation, Position, Term, Uuid,
 };
@@ -72,7 +72,7 @@ fn sketch_frame(channel: Channel, bytes: &Bytes) -> Sketch {
     }
 }
 
-impl Outside for Outlet<'_> {
+impl Host for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.progress.acted = true;
         if self.watch.digest.is_some() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use trireme_engine::{Channel, Engine, HostAction, NotKept, Outside, ServeJob, StageJob, Start};
+use trireme_engine::{Channel, Engine, Host, HostAction, NotKept, ServeJob, StageJob, Start};
 use trireme_group::{Config, Incarnation, Member, ReplicaId, Term, Uuid};
 use trireme_log::{Durability, FlushJob, LogConfig, MemoryDisk};
 use trireme_replicator::{Gtid, Level, NoHistory, Options, Replicator, Status};
@@ -21,7 +21,7 @@ struct Out {
     closed: bool,
 }
 
-impl Outside for Out {
+impl Host for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
     fn promise(&mut self, _term: Term) -> Result<(), NotKept> {
         Ok(())

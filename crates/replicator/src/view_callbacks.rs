@@ -75,10 +75,10 @@ impl Replicator {
     /// may have to wait for an applier that waits for these clients (rule 7).
     pub(crate) fn non_primary(&mut self, component: Vec<Member>) {
         self.lifecycle.lose_primary();
-        self.announcements.forget_synced();
+        self.lifecycle.forget_synced();
         self.flow_control.forget(self.context.now_ms());
         self.give_up_unsent();
-        for ticket in self.reads.give_up_asked() {
+        for ticket in self.callers.give_up_asked() {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
         // The loss is not shown if it lies before the control state that this node has from a peer. The view in which
@@ -90,11 +90,11 @@ impl Replicator {
             && has_place
             && !self.transfer.is_with_scripts()
             && !behind;
-        let waits = self.pauses.is_any() || !self.intake.is_empty();
+        let waits = self.callers.is_any_pause() || !self.intake.is_empty();
         if waits && is_shown && !planted(Mutant::NonPrimaryOvertakesPause) {
             return self.intake.push_non_primary(component);
         }
-        if !self.pauses.is_any() {
+        if !self.callers.is_any_pause() {
             self.forget_desyncs();
         }
         if is_shown {
@@ -107,7 +107,7 @@ impl Replicator {
     /// (server-contract.md#pause).
     pub(crate) fn show_non_primary(&mut self, component: Vec<Member>) {
         // An older view may have told the server that it is synced since then.
-        self.announcements.forget_synced();
+        self.lifecycle.forget_synced();
         self.forget_desyncs();
         if !self.transfer.is_with_scripts() {
             self.push_non_primary_view(component);

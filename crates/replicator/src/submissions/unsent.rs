@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
+use super::Sent;
 use crate::action::{Action, GroupAction};
-use crate::submissions::Sent;
 use crate::writeset::WriteSetDraft;
 
 /// A write-set that waits.
@@ -26,7 +26,7 @@ pub(crate) enum Dropped {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Unsent {
+pub(super) struct Unsent {
     /// Write-sets that wait for flow control, in order.
     held: VecDeque<Held>,
     last_bulk: u64,
@@ -36,34 +36,34 @@ pub(crate) struct Unsent {
 
 impl Unsent {
     /// Starts over for a new connection. The numbers of bulk payloads go on.
-    pub(crate) fn start_over(&mut self) {
+    pub(super) fn start_over(&mut self) {
         *self = Unsent {
             last_bulk: self.last_bulk,
             ..Unsent::default()
         };
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.held.len() + self.own_bulk.len()
     }
 
     /// Returns true if a write-set waits for flow control.
-    pub(crate) fn is_any_held(&self) -> bool {
+    pub(super) fn is_any_held(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Makes a write-set wait for flow control, behind all that wait already.
-    pub(crate) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: Held) {
         self.held.push_back(held);
     }
 
     /// Takes the first write-set that waits for flow control.
-    pub(crate) fn next_held(&mut self) -> Option<Held> {
+    pub(super) fn next_held(&mut self) -> Option<Held> {
         self.held.pop_front()
     }
 
     /// Hands a large write-set to the others.
-    pub(crate) fn spread(&mut self, sent: Sent, mut draft: WriteSetDraft) -> Action {
+    pub(super) fn spread(&mut self, sent: Sent, mut draft: WriteSetDraft) -> Action {
         self.last_bulk += 1;
         let bulk = self.last_bulk;
         let (payload, head, digest) = draft.split(bulk);
@@ -77,13 +77,13 @@ impl Unsent {
     }
 
     /// Takes the write-set of a bulk payload that a majority holds; None: it was given up meanwhile.
-    pub(crate) fn is_spread(&mut self, bulk: u64) -> Option<Held> {
+    pub(super) fn is_spread(&mut self, bulk: u64) -> Option<Held> {
         let index = self.own_bulk.iter().position(|(at, _)| *at == bulk)?;
         Some(self.own_bulk.remove(index).1)
     }
 
     /// Drops a write-set whose caller no longer waits. Returns the bulk payloads to recall.
-    pub(crate) fn recall(&mut self, sent: Sent) -> Vec<u64> {
+    pub(super) fn recall(&mut self, sent: Sent) -> Vec<u64> {
         let is_it = |held: &Held| held.sent == sent;
         let own_bulk = self.own_bulk.iter().filter(|(_, held)| is_it(held));
         let held = self.held.iter().filter(|held| is_it(held));
@@ -96,7 +96,7 @@ impl Unsent {
     }
 
     /// Gives up all write-sets that wait.
-    pub(crate) fn give_up(&mut self) -> Vec<Dropped> {
+    pub(super) fn give_up(&mut self) -> Vec<Dropped> {
         let own_bulk = std::mem::take(&mut self.own_bulk);
         let recalled = own_bulk.iter().map(|(bulk, _)| *bulk);
         let mut dropped: Vec<_> = recalled.map(|bulk| Dropped::Recall { bulk }).collect();

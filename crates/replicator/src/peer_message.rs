@@ -11,7 +11,7 @@ use crate::wire::{Reader, put_bytes, put_count, put_recorded};
 /// A peer message. All state transfer is pulled: a joiner without an answer repeats its request, or asks another
 /// member.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Direct {
+pub(crate) enum PeerMessage {
     /// Send me your control state, at or above this position.
     SnapshotRequest { round: u64, at_least: Position },
     /// A part of the control state.
@@ -36,12 +36,12 @@ pub(crate) enum Direct {
 
 /// Encodes entries for a peer that has pulled them from `from` on.
 pub fn ist_chunk(from: Seqno, records: Vec<Recorded>) -> Bytes {
-    Direct::IstChunk { from, records }.encode()
+    PeerMessage::IstChunk { from, records }.encode()
 }
 
 /// Encodes a part of a long entry for a peer that has pulled it.
 pub fn ist_part(part: RecordedPart) -> Bytes {
-    Direct::IstPart(part).encode()
+    PeerMessage::IstPart(part).encode()
 }
 
 /// A part of a control state.
@@ -57,47 +57,47 @@ pub(crate) struct SnapshotChunk {
     pub part: Bytes,
 }
 
-impl Direct {
+impl PeerMessage {
     /// Returns true for a request that only members may make. Answers may come from any member that was asked.
     pub(crate) fn is_of_members(&self) -> bool {
         match self {
-            Direct::SnapshotRequest { .. }
-            | Direct::IstPull { .. }
-            | Direct::IstPullPart { .. }
-            | Direct::FlowStop
-            | Direct::FlowContinue
-            | Direct::FlowPace { .. } => true,
-            Direct::SnapshotChunk(_)
-            | Direct::SnapshotRefused { .. }
-            | Direct::IstChunk { .. }
-            | Direct::IstPart(_) => false,
+            PeerMessage::SnapshotRequest { .. }
+            | PeerMessage::IstPull { .. }
+            | PeerMessage::IstPullPart { .. }
+            | PeerMessage::FlowStop
+            | PeerMessage::FlowContinue
+            | PeerMessage::FlowPace { .. } => true,
+            PeerMessage::SnapshotChunk(_)
+            | PeerMessage::SnapshotRefused { .. }
+            | PeerMessage::IstChunk { .. }
+            | PeerMessage::IstPart(_) => false,
         }
     }
 
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![VERSION];
         match self {
-            Direct::SnapshotRequest { round, at_least } => {
+            PeerMessage::SnapshotRequest { round, at_least } => {
                 out.push(1);
                 out.extend_from_slice(&round.to_le_bytes());
                 out.extend_from_slice(&at_least.to_le_bytes());
             }
-            Direct::SnapshotChunk(chunk) => {
+            PeerMessage::SnapshotChunk(chunk) => {
                 out.push(2);
                 for number in [chunk.round, chunk.offset, chunk.total] {
                     out.extend_from_slice(&number.to_le_bytes());
                 }
                 put_bytes(&mut out, &chunk.part);
             }
-            Direct::SnapshotRefused { round } => {
+            PeerMessage::SnapshotRefused { round } => {
                 out.push(3);
                 out.extend_from_slice(&round.to_le_bytes());
             }
-            Direct::IstPull { from } => {
+            PeerMessage::IstPull { from } => {
                 out.push(4);
                 out.extend_from_slice(&from.to_le_bytes());
             }
-            Direct::IstChunk { from, records } => {
+            PeerMessage::IstChunk { from, records } => {
                 out.push(5);
                 out.extend_from_slice(&from.to_le_bytes());
                 put_count(&mut out, records.len());
@@ -105,18 +105,18 @@ impl Direct {
                     put_recorded(&mut out, record);
                 }
             }
-            Direct::FlowStop => out.push(6),
-            Direct::FlowContinue => out.push(7),
-            Direct::FlowPace { per_second } => {
+            PeerMessage::FlowStop => out.push(6),
+            PeerMessage::FlowContinue => out.push(7),
+            PeerMessage::FlowPace { per_second } => {
                 out.push(8);
                 out.extend_from_slice(&per_second.to_le_bytes());
             }
-            Direct::IstPullPart { from, offset } => {
+            PeerMessage::IstPullPart { from, offset } => {
                 out.push(9);
                 out.extend_from_slice(&from.to_le_bytes());
                 out.extend_from_slice(&offset.to_le_bytes());
             }
-            Direct::IstPart(part) => {
+            PeerMessage::IstPart(part) => {
                 out.push(10);
                 put_recorded(&mut out, &part.record);
                 for number in [part.len, part.digest, part.offset] {
@@ -128,27 +128,27 @@ impl Direct {
         Bytes::from(out)
     }
 
-    pub(crate) fn decode(bytes: Bytes) -> Result<Direct, MessageError> {
+    pub(crate) fn decode(bytes: Bytes) -> Result<PeerMessage, MessageError> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {
             VERSION => {}
             other => return Err(MessageError::Version(other, VERSION)),
         }
         let message = match reader.u8()? {
-            1 => Direct::SnapshotRequest {
+            1 => PeerMessage::SnapshotRequest {
                 round: reader.u64()?,
                 at_least: reader.u64()?,
             },
-            2 => Direct::SnapshotChunk(SnapshotChunk {
+            2 => PeerMessage::SnapshotChunk(SnapshotChunk {
                 round: reader.u64()?,
                 offset: reader.u64()?,
                 total: reader.u64()?,
                 part: reader.bytes()?,
             }),
-            3 => Direct::SnapshotRefused {
+            3 => PeerMessage::SnapshotRefused {
                 round: reader.u64()?,
             },
-            4 => Direct::IstPull {
+            4 => PeerMessage::IstPull {
                 from: reader.seqno()?,
             },
             5 => {
@@ -158,18 +158,18 @@ impl Direct {
                 for _ in 0..count {
                     records.push(reader.recorded()?);
                 }
-                Direct::IstChunk { from, records }
+                PeerMessage::IstChunk { from, records }
             }
-            6 => Direct::FlowStop,
-            7 => Direct::FlowContinue,
-            8 => Direct::FlowPace {
+            6 => PeerMessage::FlowStop,
+            7 => PeerMessage::FlowContinue,
+            8 => PeerMessage::FlowPace {
                 per_second: reader.u32()?.max(1), // 0 would be a stop
             },
-            9 => Direct::IstPullPart {
+            9 => PeerMessage::IstPullPart {
                 from: reader.seqno()?,
                 offset: reader.u32()?,
             },
-            10 => Direct::IstPart(RecordedPart {
+            10 => PeerMessage::IstPart(RecordedPart {
                 record: reader.recorded()?,
                 len: reader.u32()?,
                 digest: reader.u32()?,

@@ -35,7 +35,7 @@ const DONE_ALREADY: &[u32] = &[
 
 /// The doubts about the database with which this process began.
 #[derive(Debug, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct InDoubt {
     /// True while nothing may be applied to the database: the order has not decided yet.
     is_open: bool,
     /// The action that may have been interrupted, until the database has passed it.
@@ -57,11 +57,11 @@ pub(crate) enum Ruling {
     OthersHave,
 }
 
-impl Doubt {
+impl InDoubt {
     /// Returns the doubts about the database at `local`.
-    pub(crate) fn of(local: Gtid, last: LastAction) -> Doubt {
+    pub(crate) fn of(local: Gtid, last: LastAction) -> InDoubt {
         let is_open = last.leaves_in_doubt(local);
-        Doubt {
+        InDoubt {
             is_open,
             action: is_open.then_some(last.gtid),
             is_covered: local.seqno >= last.gtid.seqno,
@@ -126,7 +126,10 @@ impl Replicator {
                     .my_state()
                     .is_some_and(|member_state| member_state.doubt.is_some());
                 if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
-                    self.submit_once(Sent::Doubt, &Message::Doubt(self.database.local().seqno));
+                    self.submit_once(
+                        Sent::InDoubt,
+                        &Message::InDoubt(self.database.local().seqno),
+                    );
                 }
             }
         }
@@ -156,7 +159,7 @@ impl Replicator {
     /// Reports a statement that is about to be executed a second time.
     pub(crate) fn tell_repetition(&mut self, apply: &Apply) {
         let is_action = apply.flags & crate::flags::ISOLATION != 0;
-        if is_action && self.database.doubt().is_repeated(apply.gtid.seqno) {
+        if is_action && self.database.in_doubt().is_repeated(apply.gtid.seqno) {
             let statement = statement(&apply.data);
             let text = format!(
                 "the total-order action (DDL) at {} may have been executed, and is executed again: {statement}",
@@ -169,7 +172,7 @@ impl Replicator {
     /// Returns true if an action that was applied again failed with an error that says that it was done before.
     pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
         let repeated =
-            self.executor.queue().is_action(seqno) && self.database.doubt().is_repeated(seqno);
+            self.executor.queue().is_action(seqno) && self.database.in_doubt().is_repeated(seqno);
         let is_done = repeated && says_done(error) && !planted(Mutant::DoneIsAnError);
         if is_done {
             let (gtid, text) = (self.gtid_of(seqno), String::from_utf8_lossy(error));
@@ -305,7 +308,7 @@ mod tests {
                 ended,
                 same_boot: true,
             };
-            Doubt::of(at(position), last).hides_outcome(seqno)
+            InDoubt::of(at(position), last).hides_outcome(seqno)
         };
         assert!(hides(5, false, 5));
         assert!(hides(6, false, 5));

@@ -50,11 +50,11 @@ impl Replicator {
             Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
             // The node repeats it later.
             Sent::StateRequest => (self.transfer).request_failed(true, self.context.now_ms()),
-            Sent::Doubt
+            Sent::InDoubt
             | Sent::Donated
             | Sent::Joined
             | Sent::Synced
-            | Sent::Cut
+            | Sent::Applied
             | Sent::UnheardDesync
             | Sent::Resync
             | Sent::LeaveOut(_)
@@ -74,10 +74,13 @@ impl Replicator {
                 self.give_up(sent, true);
             }
         }
-        for ticket in self.reads.give_up_from(self.executor.next_to_pass()) {
+        for ticket in self
+            .callers
+            .give_up_reads_from(self.executor.next_to_pass())
+        {
             self.answer_sync_wait(ticket, Code::TrxFail);
         }
-        for ticket in self.pauses.give_up() {
+        for ticket in self.callers.give_up_pauses() {
             self.answer(ticket, Answer::unordered(Code::ConnFail));
         }
     }

@@ -1,5 +1,5 @@
 //! The host effects: the engine's requests to the process around it. The provider, the arbitrator and the simulator
-//! each implement [`Outside`]: they send messages, keep promises, run flushes, and carry out the replicator's
+//! each implement [`Host`]: they send messages, keep promises, run flushes, and carry out the replicator's
 //! [`HostAction`]s.
 
 use bytes::Bytes;
@@ -51,7 +51,7 @@ pub struct NotKept {
 }
 
 /// The node's surroundings. The calls must take effect in their order.
-pub trait Outside {
+pub trait Host {
     /// Send to each of these peers; messages may get lost. Everything that the engine requested before must be on its
     /// way to the operating system first (the log is, when [`crate::Engine::pump`] returns).
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
@@ -84,7 +84,7 @@ pub trait Outside {
     /// Requested only if [`crate::Start::flushes_apart`] is set.
     fn serve(&mut self, job: ServeJob);
     /// The node can keep nothing any more (rule 23) and has ended its part in the cluster; the text gives the cause and
-    /// the remedy. No message that was given to [`Outside::send`] since the last pump may leave the process. Close all
+    /// the remedy. No message that was given to [`Host::send`] since the last pump may leave the process. Close all
     /// connections, and make none until the next connect.
     fn fail(&mut self, text: &str);
     /// A request for the server, its threads, or the saved state.
@@ -103,7 +103,7 @@ pub trait Outside {
 
     /// An entry was appended to the log.
     fn appended(&mut self, _entry: &Entry) {}
-    /// A message that was given to [`Outside::send`] acknowledges the log up to this position, in this term.
+    /// A message that was given to [`Host::send`] acknowledges the log up to this position, in this term.
     fn acknowledged(&mut self, _term: Term, _position: Position) {}
     /// Entries above this position were dropped from the log, in this term.
     fn truncated(&mut self, _after: Position, _term: Term) {}
