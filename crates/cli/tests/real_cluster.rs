@@ -16,6 +16,7 @@ mod real {
     mod ddl_blackout;
     mod dies_applying;
     mod doctor;
+    mod doctor_machine;
     mod encryption;
     mod founding;
     mod full_disk;

@@ -112,13 +112,13 @@ fn of_node(core: &Core, waits: NodeWait) -> Wait {
         },
         NodeWait::Script { donor: None } => wait(
             "script",
-            "needs a donor, whose script passes the database's position on before the missing write-sets come: a node that is \
-             Synced has to be there (wsrep_sst_donor, if it is set, names one)",
+            "the script of the state transfer runs before the missing write-sets come; it needs a donor that is Synced \
+             (wsrep_sst_donor, if it is set, names one)",
         ),
         NodeWait::Script { donor } => Wait {
             text: format!(
-                "the script of {} passes the database's position on, then the missing write-sets come; the server's error log \
-                 has the script's lines",
+                "the script of the state transfer runs before the missing write-sets come, with {} as donor; the server's error \
+                 log has the script's lines",
                 donor.as_deref().unwrap_or_default()
             ),
             donor,

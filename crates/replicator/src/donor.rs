@@ -18,8 +18,9 @@ use crate::replicator::Replicator;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
-/// The result of sst_sent() and the donate callback when they have no better one (-ECANCELED).
-const CANCELED: i32 = -125;
+/// The result of sst_sent() and the donate callback when they have no better one (-ECANCELED). In sst_received(): the
+/// server ends itself.
+pub(crate) const CANCELED: i32 = -125;
 
 impl Replicator {
     /// Takes in a peer message.
@@ -119,6 +120,7 @@ impl Replicator {
             return; // a server that disconnects cannot become a donor: the joiner will hear that this node is gone
         }
         self.lifecycle.forget_synced();
+        self.lifecycle.begin_donation(bypass.is_some());
         let Some(gtid) = self.context.control().map(|c| c.gtid()) else {
             return; // not reached: a node that the order chose has its state
         };

@@ -66,8 +66,9 @@ impl Replicator {
             Some(Next::Entry(next)) => next,
         };
         let owes_script = self.owes_script();
-        if (self.transfer.ist()).is_some_and(|ist| ist.is_to_probe(owes_script)) {
-            self.begin_probe(owes_script, history);
+        let before_script = owes_script && !planted(Mutant::ScriptBeforeProbe);
+        if (self.transfer.ist()).is_some_and(|ist| ist.is_to_probe(before_script)) {
+            self.begin_probe(before_script, history);
         }
         if self.transfer.ist().and_then(Ist::probed).is_some() {
             self.pull();
@@ -111,7 +112,6 @@ impl Replicator {
 
     /// Finds the first entry that this node lacks behind some that it has.
     fn begin_probe(&mut self, before_script: bool, history: &dyn History) {
-        let before_script = before_script && !planted(Mutant::ScriptBeforeProbe);
         let views = self.context.control().map(|c| &c.views);
         let Some(ist) = self.transfer.ist_mut() else {
             return;

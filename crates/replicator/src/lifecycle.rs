@@ -22,6 +22,8 @@ pub(crate) struct Lifecycle {
     is_server_running: bool,
     /// True if the server was told that it is synced, and still is.
     is_server_synced: bool,
+    /// True if the last donation was to pass a joiner's position on.
+    passes_position_on: bool,
     is_safe_to_bootstrap: bool,
     has_exited: bool,
 }
@@ -109,6 +111,16 @@ impl Lifecycle {
     /// Notes that the server is no longer synced.
     pub(crate) fn forget_synced(&mut self) {
         self.is_server_synced = false;
+    }
+
+    /// Notes the beginning of a donation. `passes_position_on`: no rows are sent.
+    pub(crate) fn begin_donation(&mut self, passes_position_on: bool) {
+        self.passes_position_on = passes_position_on;
+    }
+
+    /// Returns true if the last donation was to pass a joiner's position on.
+    pub(crate) fn passes_position_on(&self) -> bool {
+        self.passes_position_on
     }
 
     /// Returns true for the thread that took the final view; all other threads hear that the connection has failed.

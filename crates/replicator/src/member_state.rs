@@ -62,6 +62,11 @@ impl MemberState {
         self.left_out && self.desyncs == 0 && self.donates_to.is_none()
     }
 
+    /// Returns true if it is a donor, and neither desynced by hand nor left out.
+    pub fn is_only_donor(&self) -> bool {
+        self.donates_to.is_some() && self.desyncs == 0 && !self.left_out
+    }
+
     pub fn enter(&mut self, state: NodeState) {
         self.state = state;
         match state {

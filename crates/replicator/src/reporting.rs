@@ -181,12 +181,15 @@ impl Replicator {
             .tell_state(state, self.context.seqno().unwrap_or(-1));
     }
 
-    /// Returns the state for status variables, on which load balancers act.
+    /// Returns the state for status variables, on which load balancers act. A donor that only passes a joiner's position
+    /// on is in step: it copies nothing.
     fn shown_state(&self) -> (LocalState, &'static str) {
         let state = self.local_state();
-        let is_only_left_out = state.0 == LocalState::Donor
+        let is_only_left_out = self.context.options().left_out_shows_synced
             && (self.context.my_state()).is_some_and(MemberState::is_only_left_out);
-        match is_only_left_out && self.context.options().left_out_shows_synced {
+        let only_passes_on = self.lifecycle.passes_position_on()
+            && (self.context.my_state()).is_some_and(MemberState::is_only_donor);
+        match state.0 == LocalState::Donor && (is_only_left_out || only_passes_on) {
             true => (LocalState::Synced, "Synced"),
             false => state,
         }

@@ -5,8 +5,9 @@ use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, HostAction, Level};
+use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level};
 use crate::control::Control;
+use crate::donor::CANCELED;
 use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
@@ -190,6 +191,18 @@ impl Replicator {
         self.fatal(never_received(why));
     }
 
+    /// Handles that the server ends itself within a transfer, say for an unknown variable in its configuration. It must
+    /// not be killed in the middle of that.
+    fn canceled(&mut self) {
+        self.transfer.give_up();
+        // Galera's words, which galera_mdev_31517 looks for.
+        let text = "State transfer interrupted, shutting down gracefully";
+        self.log(Level::Warn, text);
+        if self.lifecycle.leave() {
+            self.out.push(Action::Group(GroupAction::Leave));
+        }
+    }
+
     /// Carries out sst_received().
     pub(crate) fn sst_received(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
         let received = self.transfer.server_received(gtid, rcode);
@@ -205,6 +218,9 @@ impl Replicator {
 
     fn brought(&mut self, gtid: Gtid, rcode: i32) {
         let history = self.context.history().unwrap_or_default();
+        if rcode == CANCELED {
+            return self.canceled();
+        }
         if rcode != 0 || gtid.seqno < 0 {
             return self.fatal(never_received(&format!("State transfer failed: {rcode}.")));
         }

@@ -20,7 +20,7 @@ const TOLD: Duration = Duration::from_secs(20);
 const RUNBOOKS: &str = include_str!("../../../../docs/runbooks.md");
 
 /// A cluster of three, if it is ours that is on trial.
-pub fn three(options: &str) -> Option<Trial> {
+fn three(options: &str) -> Option<Trial> {
     let mut trial = prepared(options)?;
     start(&mut trial);
     Some(trial)

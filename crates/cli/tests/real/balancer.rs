@@ -99,8 +99,8 @@ fn backends(trial: &Trial, agents: &[Agent]) -> String {
     text
 }
 
-/// Stops node 3 for `stopped_ms` of every 200 ms while node 1 writes, until `seen` returns.
-fn while_the_third_is_slow(trial: &Trial, stopped_ms: u64, seen: impl FnOnce()) {
+/// Stops node 3 for `stopped_ms` of every 200 ms while clients write on node 1, until `seen` returns.
+pub fn while_the_third_is_slow(trial: &Trial, stopped_ms: u64, seen: impl FnOnce()) {
     struct Ends<'a>(&'a AtomicBool);
     impl Drop for Ends<'_> {
         fn drop(&mut self) {
@@ -111,7 +111,7 @@ fn while_the_third_is_slow(trial: &Trial, stopped_ms: u64, seen: impl FnOnce()) 
     let is_over = &is_over;
     thread::scope(|scope| {
         let _ends = Ends(is_over);
-        let load = Load::start(trial, &[0]);
+        let load = Load::start(trial, &[0; 8]);
         scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 trial.pause_node(2).expect("it can be paused");
@@ -172,7 +172,7 @@ fn haproxy_finds_the_nodes_that_can_serve_a_client() {
     balancer.await_use(WRITE, "node3", true);
     balancer.await_use(READ, "node3", true);
     trial.set_option(2, "repl.fc_desync_state=synced");
-    while_the_third_is_slow(&trial, 150, || {
+    while_the_third_is_slow(&trial, 170, || {
         assert!(await_true(SOON, || is_left_out(&trial)), "it keeps pace");
         let until = Instant::now() + Duration::from_secs(5);
         while Instant::now() < until {

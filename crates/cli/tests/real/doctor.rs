@@ -1,5 +1,5 @@
 //! Checks of `trireme doctor`, each made to fail by making its condition real, and seen to pass. What a wrong configuration
-//! makes is here; `inspect` and `bad_days` have others.
+//! makes is here, what the machine makes in `doctor_machine`; `inspect` and `bad_days` have others.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,10 +8,10 @@ use std::process::Command;
 
 use trireme_testbed::{Sql, StartMode};
 
+use super::balancer::while_the_third_is_slow;
 use super::encryption::Store;
 use super::full_disk::SmallDisk;
-use super::inspect::{PROGRAM, check, check_of};
-use super::load::Load;
+use super::inspect::check;
 use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
 /// What the second node's operator has got wrong.
@@ -28,14 +28,14 @@ const WRONG_ARGUMENTS: [&str; 6] = [
 
 /// Fails or warns when the condition is real, with these words.
 #[track_caller]
-fn assert_found(trial: &Trial, name: &str, words: &str) {
+pub fn assert_found(trial: &Trial, name: &str, words: &str) {
     let (result, text) = check(trial, 0, name);
     let found = ["failed", "warning"].contains(&result.as_str());
     assert!(found && text.contains(words), "{name}: {result}: {text}");
 }
 
 #[track_caller]
-fn assert_passes(trial: &Trial, name: &str) {
+pub fn assert_passes(trial: &Trial, name: &str) {
     let (result, text) = check(trial, 0, name);
     assert_eq!(result, "ok", "{name}: {text}");
 }
@@ -183,27 +183,6 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
     a_load_balancer(&trial);
     an_agent(&trial);
     many_conflicts(&trial);
-    a_program_that_is_missing(&trial);
-}
-
-/// In a mount namespace of its own, where the program is no file. Needs root.
-fn a_program_that_is_missing(trial: &Trial) {
-    trial.exec(0, "SET GLOBAL wsrep_sst_method = rsync");
-    assert_passes(trial, "sst-programs");
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c"])
-        .arg("mount --bind /dev/null /usr/bin/rsync && exec \"$@\"")
-        .args(["sh", PROGRAM, "doctor", "--json", "--user", "root"])
-        .arg("--socket")
-        .arg(trial.node(0).socket())
-        .output()
-        .expect("unshare is in every Debian");
-    let Ok(report) = serde_json::from_slice(&output.stdout) else {
-        eprintln!("skipped: needs a mount namespace, as root: {output:?}");
-        return;
-    };
-    let (result, text) = check_of(&report, "sst-programs");
-    assert!(result == "failed" && text.contains("rsync"), "{text}");
 }
 
 /// MariaDB refuses it, except from a session that does not replicate.
@@ -403,28 +382,18 @@ fn a_member_that_holds_up_the_others_is_found() {
     for name in ["flow-control", "left-out"] {
         assert_passes(&trial, name);
     }
-    writes_while_the_third_is_paused(&trial, |trial| {
-        let is_held_up = || check(trial, 0, "flow-control").0 == "warning";
+    while_the_third_is_slow(&trial, 190, || {
+        let is_held_up = || check(&trial, 0, "flow-control").0 == "warning";
         assert!(await_true(SOON, is_held_up), "no writer waits");
     });
     for i in 0..3 {
         trial.set_option(i, "repl.fc_desync_after_ms=60");
     }
-    writes_while_the_third_is_paused(&trial, |trial| {
-        let is_left_out = || check(trial, 0, "left-out").1.contains("node3");
+    while_the_third_is_slow(&trial, 190, || {
+        let is_left_out = || check(&trial, 0, "left-out").1.contains("node3");
         assert!(await_true(SOON, is_left_out), "it keeps pace");
     });
-    assert_found(&trial, "flow-control", "node1");
     let is_back = || check(&trial, 0, "left-out").0 == "ok";
     assert!(await_true(SOON, is_back), "it stays left out");
     trial.assert_equal();
-}
-
-/// Pauses the third node, and makes the first one write, until `seen` returns.
-fn writes_while_the_third_is_paused(trial: &Trial, seen: impl FnOnce(&Trial)) {
-    trial.pause_node(2).expect("it can be paused");
-    let load = Load::start(trial, &[0]);
-    seen(trial);
-    trial.resume_node(2).expect("it can go on");
-    load.stop().assert_undisturbed();
 }

@@ -66,6 +66,7 @@ fn the_donor_passes_the_joiners_position_on_and_the_entries_follow() {
     cluster.settle();
     assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
     assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 1);
+    assert_eq!(cluster.comment(0), "Synced", "it copies nothing");
     let applied = cluster.nodes[joiner].replicator.last_committed();
     assert_eq!(applied, behind, "nothing before the script is over");
     // What it has counts meanwhile, and nobody's writes wait for the donor.

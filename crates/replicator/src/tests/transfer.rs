@@ -6,9 +6,10 @@ use trireme_group::{Delivery, SubmissionId, Uuid};
 
 use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
+use crate::donor::CANCELED;
 use crate::message::Message;
 use crate::peer_message::PeerMessage;
-use crate::{Action, Code, Event, Gtid, HostAction, Recorded, Seqno, Task};
+use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Recorded, Seqno, Task};
 
 /// A process with the database of node 0 as it is now.
 pub fn copy(cluster: &mut Cluster) -> (usize, Gtid) {
@@ -229,6 +230,20 @@ fn a_snapshot_of_another_history_or_none_is_fatal() {
                 .contains(&Action::Host(HostAction::MarkSafe))
         );
     }
+}
+
+#[test]
+fn a_server_that_ends_itself_within_a_transfer_leaves() {
+    let mut cluster = asking(Some(b"rsync"));
+    let (gtid, rcode) = (Gtid::UNDEFINED, CANCELED);
+    cluster.call(1, |ticket| Event::SstReceived {
+        ticket,
+        gtid,
+        rcode,
+    });
+    assert_eq!(cluster.nodes[1].fatal, None);
+    let leave = Action::Group(GroupAction::Leave);
+    assert!(cluster.nodes[1].actions.contains(&leave));
 }
 
 #[test]

@@ -9,7 +9,7 @@
 
 use trireme_group::{ComponentState, Preference};
 use trireme_mutants::Mutant;
-use trireme_replicator::LocalState;
+use trireme_replicator::{LocalState, ScriptBeforeIst};
 
 use super::cluster::streaming;
 use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, row};
@@ -31,6 +31,8 @@ pub(super) fn plan(seed: u64) -> Plan {
     let mut plan = streaming(5, seed);
     plan.suspect_timeout_ms = 1_000;
     plan.sst_donor = "n3,";
+    // Nobody but n4 needs a donor.
+    plan.script_before_ist = ScriptBeforeIst::Never;
     // One entry at a time, every twenty milliseconds.
     plan.ist_chunk_bytes = 1;
     plan.delay_us = vec![vec![10_000; 5]; 5];
