@@ -74,8 +74,12 @@ impl Replicator {
             self.pull();
             return false;
         }
-        if owes_script {
+        if owes_script && self.donor_lives() {
             self.request_script();
+            return false;
+        }
+        if owes_script && self.greet_donor() {
+            self.pull();
             return false;
         }
         if self.take_remembered_view(next) {
@@ -112,10 +116,14 @@ impl Replicator {
 
     /// Finds the first entry that this node lacks behind some that it has.
     fn begin_probe(&mut self, before_script: bool, history: &dyn History) {
+        let donor = self.free_donor().filter(|_| before_script);
         let views = self.context.control().map(|c| &c.views);
         let Some(ist) = self.transfer.ist_mut() else {
             return;
         };
+        if let Some(donor) = donor {
+            ist.prefer(donor);
+        }
         let own_log = ist.may_read_own_log();
         ist.begin_probe(before_script, |seqno| {
             own_log && history.has(seqno) || views.is_some_and(|v| v.with(seqno).is_some())
@@ -342,22 +350,35 @@ impl Replicator {
         }
         match self.context.options().script_before_ist {
             ScriptBeforeIst::Never => false,
-            ScriptBeforeIst::IfDonorIsFree => self.has_free_donor(),
+            ScriptBeforeIst::IfDonorIsFree => self.free_donor().is_some(),
             ScriptBeforeIst::Always => self.has_donor(),
         }
     }
 
-    /// Returns true if a request for a donor would be granted now.
-    fn has_free_donor(&self) -> bool {
+    /// Returns the donor that a request would get now.
+    fn free_donor(&self) -> Option<Incarnation> {
         let preference = &self.context.options().sst_donor;
-        let chosen = (self.context.control())
-            .and_then(|control| control.choose_donor(self.context.me(), preference));
-        chosen.is_some()
+        let control = self.context.control()?;
+        control.choose_donor(self.context.me(), preference)
+    }
+
+    /// Returns false if the donor has not answered just now: it may be dead, with nobody having noticed yet. A server
+    /// whose script has begun waits for its donor, and cannot go on without.
+    fn donor_lives(&self) -> bool {
+        let must_wait = self.context.options().script_before_ist == ScriptBeforeIst::Always;
+        let answers = |donor| (self.transfer.ist()).is_some_and(|ist| ist.was_shown_by(donor));
+        must_wait || self.free_donor().is_some_and(answers)
     }
 
     /// Returns true if a member may be chosen to run the donor's script, now or later.
     pub(crate) fn has_donor(&self) -> bool {
         (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
+    }
+
+    /// Asks the donor to be whether it lives. Returns false if that was settled before.
+    fn greet_donor(&mut self) -> bool {
+        let donor = self.free_donor();
+        (self.transfer.ist_mut().zip(donor)).is_some_and(|(ist, donor)| ist.greet(donor))
     }
 
     fn request_script(&mut self) {

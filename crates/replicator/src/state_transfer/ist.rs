@@ -29,8 +29,12 @@ enum Probe {
         seqno: Seqno,
         before_script: bool,
     },
+    /// The donor to be is asked for the last entry, to see whether it lives. Any answer will do.
+    Greets(Seqno),
+    /// `shown_by`: the member that has answered; None: no member was asked, or the donor to be did not answer.
     Done {
         before_script: bool,
+        shown_by: Option<Incarnation>,
     },
 }
 
@@ -51,6 +55,8 @@ pub(crate) struct Ist {
     /// There may be a gap between the entries of this node and those of members: a member must show the first entry
     /// behind it. That entry is not kept.
     probe: Probe,
+    /// True if a donor to be was greeted.
+    greeted: bool,
     /// True if something was handed to the server: it can no longer take an SST. The first such thing is a view at the
     /// database's position (rule 6).
     begun: bool,
@@ -133,6 +139,7 @@ impl Ist {
             deadline_ms: 0,
             silent: 0,
             probe: Probe::NotBegun,
+            greeted: false,
             begun,
             after_snapshot: false,
             reported_ms: now_ms,
@@ -201,6 +208,12 @@ impl Ist {
             self.asked = false;
             self.silent += 1;
             self.sources.rotate_left(1);
+            if matches!(self.probe, Probe::Greets(_)) {
+                self.probe = Probe::Done {
+                    before_script: true,
+                    shown_by: None,
+                };
+            }
             if self.silent > MAX_ROUNDS * self.sources.len() as u32 {
                 self.sources.clear();
             }
@@ -213,13 +226,39 @@ impl Ist {
     pub(crate) fn is_to_probe(&self, before_script: bool) -> bool {
         match self.probe {
             Probe::NotBegun => true,
+            Probe::Greets(_) => false,
             Probe::Asks {
                 before_script: checked,
                 ..
             }
             | Probe::Done {
                 before_script: checked,
+                ..
             } => before_script && !checked,
+        }
+    }
+
+    /// Returns true if this member has shown, within the check, that it lives and has the entries.
+    pub(crate) fn was_shown_by(&self, member: Incarnation) -> bool {
+        matches!(self.probe, Probe::Done { shown_by: Some(by), .. } if by == member)
+    }
+
+    /// Makes the node ask the donor to be whether it lives, if the check has asked nobody. Returns false if that is not
+    /// possible, or was done before.
+    pub(crate) fn greet(&mut self, donor: Incarnation) -> bool {
+        let asked_nobody = matches!(self.probe, Probe::Done { shown_by: None, .. });
+        if !asked_nobody || self.greeted || !self.sources.contains(&donor) {
+            return false;
+        }
+        self.prefer(donor);
+        (self.greeted, self.probe) = (true, Probe::Greets(self.last));
+        true
+    }
+
+    /// Asks this member first.
+    pub(crate) fn prefer(&mut self, member: Incarnation) {
+        if let Some(at) = self.sources.iter().position(|source| *source == member) {
+            self.sources.swap(0, at);
         }
     }
 
@@ -236,14 +275,17 @@ impl Ist {
                 seqno,
                 before_script,
             },
-            None => Probe::Done { before_script },
+            None => Probe::Done {
+                before_script,
+                shown_by: None,
+            },
         };
     }
 
     /// Returns the entry that one of the members must show.
     pub(crate) fn probed(&self) -> Option<Seqno> {
         match self.probe {
-            Probe::Asks { seqno, .. } => Some(seqno),
+            Probe::Asks { seqno, .. } | Probe::Greets(seqno) => Some(seqno),
             Probe::NotBegun | Probe::Done { .. } => None,
         }
     }
@@ -277,10 +319,20 @@ impl Ist {
                 seqno,
                 before_script,
             } if shown == Some(seqno) => {
-                self.probe = Probe::Done { before_script };
+                self.probe = Probe::Done {
+                    before_script,
+                    shown_by: Some(from),
+                };
                 Answered::ProbeOver
             }
             Probe::Asks { seqno, .. } => Answered::Lacks(seqno),
+            Probe::Greets(_) => {
+                self.probe = Probe::Done {
+                    before_script: true,
+                    shown_by: Some(from),
+                };
+                Answered::ProbeOver
+            }
         }
     }
 
@@ -424,6 +476,36 @@ mod tests {
         assert_eq!(ist.pull(0), Some((member(1), pulls(5))));
         assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::ProbeOver);
         assert!(!ist.is_to_probe(true) && ist.probed().is_none());
+        assert!(ist.was_shown_by(member(1)) && !ist.was_shown_by(member(2)));
+    }
+
+    #[test]
+    fn a_donor_to_be_is_asked_first() {
+        let mut ist = ist(false);
+        ist.prefer(member(2));
+        ist.prefer(member(9));
+        ist.begin_probe(true, |_| false);
+        assert!(!ist.greet(member(2)), "it is asked for what is lacking");
+        assert_eq!(ist.pull(0), Some((member(2), pulls(5))));
+    }
+
+    /// The own log has everything.
+    #[test]
+    fn a_donor_to_be_is_greeted_once() {
+        for lives in [true, false] {
+            let mut ist = ist(false);
+            ist.begin_probe(true, |_| true);
+            assert!(!ist.greet(member(9)) && ist.greet(member(2)));
+            let last = ist.probed().expect("the last entry");
+            assert_eq!(ist.pull(0), Some((member(2), pulls(last))));
+            if lives {
+                assert_eq!(ist.answered(member(2), last, None), Answered::ProbeOver);
+            }
+            assert_eq!(ist.next(TIMEOUT_MS), Next::Entry(5));
+            assert_eq!(ist.was_shown_by(member(2)), lives);
+            assert!(ist.probed().is_none() && !ist.is_to_probe(true));
+            assert!(!ist.greet(member(2)));
+        }
     }
 
     #[test]

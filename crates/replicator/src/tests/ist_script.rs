@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, incarnation};
 use super::server::Happened;
-use super::transfer::copy;
+use super::transfer::{copy, pulls};
 use crate::{Action, Code, Event, Gtid, HostAction, Options, ScriptBeforeIst};
 
 /// Two members; a third, whose server cannot do without the script, lacks two write-sets.
@@ -156,6 +156,24 @@ fn where_a_donor_is_free_the_script_runs_for_all_who_want_it() {
         }
         is_whole(&cluster, joiner);
     }
+}
+
+/// A member that has died is in the view until somebody notices.
+#[test]
+fn a_donor_that_does_not_answer_is_not_waited_for() {
+    let (mut cluster, joiner, behind) = joining_with(ScriptBeforeIst::IfDonorIsFree);
+    cluster.join(joiner, behind, false);
+    for node in 0..3 {
+        while cluster.deliver(node) {}
+    }
+    cluster.receive(0);
+    cluster.receive(joiner);
+    assert_eq!(pulls(&cluster, 0), [behind.seqno + 1], "the check");
+    cluster.nodes[0].inbox.clear();
+    cluster.pass(1_001);
+    cluster.settle();
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 0);
+    is_whole(&cluster, joiner);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
 }
 
 /// From where a node is being asked for entries.
-fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
+pub fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
     let asked =
         cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
             match PeerMessage::decode(bytes.clone()) {
