@@ -12,7 +12,7 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, GroupAction, Level};
+use crate::action::Level;
 use crate::gtid::Gtid;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::message::Message;
@@ -330,14 +330,8 @@ impl Replicator {
     }
 
     pub(crate) fn needs_restart(&mut self) {
-        self.transfer.give_up();
-        self.log(
-            Level::Error,
-            "no member has the entries that this node lacks: state transfer needs a restart",
-        );
-        if self.lifecycle.leave() {
-            self.out.push(Action::Group(GroupAction::Leave));
-        }
+        let text = "no member has the entries that this node lacks: state transfer needs a restart";
+        self.abandon_transfer(Level::Error, text);
     }
 
     // --- the script before it

@@ -194,10 +194,15 @@ impl Replicator {
     /// Handles that the server ends itself within a transfer, say for an unknown variable in its configuration. It must
     /// not be killed in the middle of that.
     fn canceled(&mut self) {
-        self.transfer.give_up();
         // Galera's words, which galera_mdev_31517 looks for.
         let text = "State transfer interrupted, shutting down gracefully";
-        self.log(Level::Warn, text);
+        self.abandon_transfer(Level::Warn, text);
+    }
+
+    /// Makes the node leave within a transfer that will not end. The process goes on.
+    pub(crate) fn abandon_transfer(&mut self, level: Level, text: &str) {
+        self.transfer.give_up();
+        self.log(level, text);
         if self.lifecycle.leave() {
             self.out.push(Action::Group(GroupAction::Leave));
         }

@@ -34,7 +34,7 @@ pub fn prepared(options: &str) -> Option<Trial> {
     trial.is_trireme().then_some(trial)
 }
 
-fn start(trial: &mut Trial) {
+pub fn start(trial: &mut Trial) {
     if let Err(error) = trial.start() {
         panic!("the cluster does not start: {error}");
     }
@@ -354,9 +354,7 @@ fn a_clock_is_off() {
 #[test]
 fn a_long_alter_holds_up_everybody() {
     let Some(mut trial) = three("") else { return };
-    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
-    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
-    trial.assert_equal();
+    table_to_alter(&mut trial);
     let client = alter(&trial, 1, "SET SESSION wsrep_OSU_method = TOI", "w");
     let words = [
         "fails",
@@ -390,6 +388,13 @@ fn a_long_alter_holds_up_everybody() {
             .expect("likewise");
     }
     assert_all_here(&mut trial);
+}
+
+/// Makes d.u, for [`alter`], on all nodes.
+pub fn table_to_alter(trial: &mut Trial) {
+    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
+    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
+    trial.assert_equal();
 }
 
 /// An ALTER of d.u that works for some seconds, since it checks each row; it must succeed.

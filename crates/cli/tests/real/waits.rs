@@ -8,7 +8,7 @@ use std::io::Write;
 use serde_json::Value;
 use trireme_testbed::{StartMode, preload};
 
-use super::bad_days::{alter, await_told, prepared, spawn, why};
+use super::bad_days::{alter, await_told, prepared, spawn, start, table_to_alter, why};
 use super::trial::{JOIN, SOON, Trial, await_true};
 
 /// So long the donor's script does nothing before it sends anything.
@@ -89,13 +89,8 @@ fn a_node_that_was_away_catches_up() {
     let Some(mut trial) = prepared("") else {
         return;
     };
-    if let Err(error) = trial.start() {
-        panic!("the cluster does not start: {error}");
-    }
-    trial.exec(0, "CREATE DATABASE d");
-    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
-    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
-    trial.assert_equal();
+    start(&mut trial);
+    table_to_alter(&mut trial);
     trial.kill(2);
     let toi = "SET SESSION wsrep_OSU_method = TOI";
     (alter(&trial, 0, toi, "w").join()).expect("it ends by itself");
@@ -120,13 +115,8 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     let slow = trial.node(2).dir.join("slow");
     trial.set_environment(2, "TRIREME_SLOW_RECOVERY", &slow);
     make_donors_slow(&mut trial);
-    if let Err(error) = trial.start() {
-        panic!("the cluster does not start: {error}");
-    }
-    trial.exec(0, "CREATE DATABASE d");
-    trial.exec(0, "CREATE TABLE d.u (id INT PRIMARY KEY, v INT)");
-    trial.exec(0, "INSERT INTO d.u SELECT seq, 1 FROM d.seq_1_to_40");
-    trial.assert_equal();
+    start(&mut trial);
+    table_to_alter(&mut trial);
     trial.kill(2);
     trial.exec(0, "INSERT INTO d.u VALUES (41, 1)");
 
