@@ -7,12 +7,13 @@ use super::{Happening, World};
 use crate::seen::{NodeId, Seen};
 
 impl World {
-    /// Lets the process leave; it comes back by itself at `back_us` of its machine.
+    /// Lets the process leave; it comes back by itself at `back_us` of its machine. A server that still starts, as for
+    /// the time of a state transfer's script, takes no client that could tell it so.
     pub(crate) fn leave_and_return(&mut self, node: NodeId) {
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
-        if process.leaving_us.is_none() {
+        if process.leaving_us.is_none() && process.server.is_running() {
             process.returns = true;
             self.leave(node);
         }
