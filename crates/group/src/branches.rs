@@ -74,6 +74,18 @@ impl<'a> Branches<'a> {
         latest.member(self.context.me()).or_else(former)
     }
 
+    /// True if this process may run on a copied data directory: then it neither votes nor stands.
+    pub(crate) fn may_be_a_copy(self) -> bool {
+        let (replica, me) = (self.context.my_replica(), self.context.me());
+        let copy = self.component.is_copy() || self.known().has_duplicate(replica, me);
+        copy && !planted(Mutant::DuplicatesVote)
+    }
+
+    /// True if the history has the greatest number of forced views.
+    pub(crate) fn is_full_of_overrides(self) -> bool {
+        self.log.overrides().len() >= OVERRIDES_MAX
+    }
+
     /// True if a forced view that this component has not adopted yet overrules it: then it neither orders nor elects.
     pub(crate) fn is_overridden(self) -> bool {
         let overruled = (self.forced_views).overrule(&self.log.committed().overrides);

@@ -153,29 +153,7 @@ impl Group {
         }
     }
 
-    // ---- append and truncation ----
-
-    /// Appends an entry to the local log.
-    pub(crate) fn append(&mut self, entry: Entry) {
-        let is_durable = self.context.config().append_is_durable;
-        self.log.append(entry.clone(), is_durable);
-        self.out.push(Action::Append { entry });
-    }
-
-    /// Drops the suffix above `after`, which conflicts with the leader's log.
-    pub(crate) fn truncate(&mut self, after: Position) -> Vec<Entry> {
-        assert!(
-            after >= self.matching.agreed().min(self.log.tail().end()),
-            "what was acknowledged in a term is never dropped within it (rule 1)"
-        );
-        let dropped = self.log.truncate(after);
-        if !dropped.is_empty() {
-            self.out.count(|c| c.truncations += 1);
-            self.component.left_at_most_in(self.log.latest().number);
-            self.out.push(Action::Truncate { after });
-        }
-        dropped
-    }
+    // ---- the log in memory ----
 
     /// Drops committed entries from memory. A leader keeps the entries that connected members lack, within bounds.
     pub(crate) fn trim(&mut self) {
@@ -208,7 +186,8 @@ impl Group {
             found.extend(run);
         }
         if self.log.restore(found) {
-            self.count_promises();
+            let won = self.elections().count_promises();
+            self.lead(won);
         }
     }
 

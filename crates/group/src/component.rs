@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::configuration::Member;
+use crate::context::Context;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
 use crate::leaving::Leaving;
@@ -96,6 +97,14 @@ impl Component {
 
     pub(crate) fn has_joined(&self, member: Incarnation) -> bool {
         self.joined.contains(&member)
+    }
+
+    /// True if a leader that had lost its majority hears one again. It then waits for the missing members as long as a
+    /// new leader does. A new view without them would close their streaming transactions, and keep those of the others
+    /// open.
+    pub(crate) fn is_majority_back(&self, context: &Context) -> bool {
+        let timeout_ms = context.config().suspect_timeout_ms;
+        self.majority().is_silent(context.now(), timeout_ms)
     }
 
     pub(crate) fn majority(&self) -> &Majority {

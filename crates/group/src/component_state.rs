@@ -9,10 +9,10 @@ use crate::configuration::Member;
 use crate::dissemination::RESEND_AFTER_MS;
 use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Incarnation, TimeMs};
+use crate::ids::TimeMs;
 use crate::known::known;
-use crate::leaving::{HANDOVER_MS, LEAVE_RETRY_MS, Leaving};
-use crate::message::{Message, Preference, Status};
+use crate::leaving::LEAVE_RETRY_MS;
+use crate::message::{Message, Status};
 use crate::missing::Missing;
 
 impl Group {
@@ -42,7 +42,7 @@ impl Group {
             self.overslept(late_ms);
         }
         if self.context.beats() {
-            self.reconsider_leadership();
+            self.leader().reconsider_leadership();
             self.election_timer.forget_silence();
             self.announce();
             self.resend_own(RESEND_AFTER_MS);
@@ -58,9 +58,10 @@ impl Group {
             self.pursue_founding();
         }
         self.pull_holes();
-        self.watch_evidence();
+        self.elections().watch_evidence();
         self.watch_majority();
-        self.watch_leader();
+        let won = self.elections().watch_leader();
+        self.lead(won);
         self.go_on_leaving();
     }
 
@@ -92,6 +93,13 @@ impl Group {
         self.branches().who_is_missing(self.vote.is_amnesiac())
     }
 
+    /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
+    /// during a transfer of leadership.
+    fn may_order(&self) -> bool {
+        let leader = self.role.leader();
+        leader.is_some_and(|leader| leader.may_order(self.branches()))
+    }
+
     /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for
     /// too long. A leader that hears a majority again proposes a new view.
     fn watch_majority(&mut self) {
@@ -101,14 +109,14 @@ impl Group {
             true => heard(&self.log.committed().configuration),
             false => self.log.in_every_configuration(heard),
         };
-        let is_back = self.is_majority_back();
+        let is_back = self.component.is_majority_back(&self.context);
         if let Some(leader) = self.role.leader_mut().filter(|_| heard) {
             if is_back {
                 leader.begin_anew(self.context.now());
             }
             self.component.majority_mut().heard(self.context.now());
             if self.component.is_non_primary() && self.may_order() {
-                self.request_reform();
+                self.leader().request_reform();
             }
         }
         if self.component.is_primary()
@@ -118,22 +126,13 @@ impl Group {
                 .is_silent(self.context.now(), timeout_ms)
             && !self.component.is_leaving()
         {
-            if self.may_go_on_alone() && self.has_room_for_override() {
+            if self.may_go_on_alone() && self.elections().has_room_for_override() {
                 self.go_on_alone();
             } else {
                 self.component.majority_mut().lost(self.context.now());
                 self.declare_non_primary();
             }
         }
-    }
-
-    /// True if a leader that had lost its majority hears one again. It then waits for the missing members as long as a
-    /// new leader does. A new view without them would close their streaming transactions, and keep those of the others
-    /// open.
-    pub(crate) fn is_majority_back(&self) -> bool {
-        self.component
-            .majority()
-            .is_silent(self.context.now(), self.context.config().suspect_timeout_ms)
     }
 
     pub(crate) fn declare_non_primary(&mut self) {
@@ -183,7 +182,7 @@ impl Group {
             .asked_at
             .is_none_or(|at| self.context.now() >= at + LEAVE_RETRY_MS);
         if self.role.is_leader() {
-            self.pass_leadership_on(&mut leaving, &voters);
+            self.leader().pass_leadership_on(&mut leaving, &voters);
         } else if due {
             if let Some(leader) = self.leader_in_term() {
                 leaving.asked_at = Some(self.context.now());
@@ -191,40 +190,6 @@ impl Group {
             }
         }
         self.component.go_on_leaving(leaving);
-    }
-
-    /// A leaving leader orders nothing more. It transfers leadership to a member that holds its whole log; after a
-    /// while, to the member that holds most of it.
-    fn pass_leadership_on(&mut self, leaving: &mut Leaving, voters: &[Incarnation]) {
-        let Some(leader) = self.role.leader_mut() else {
-            return; // its caller has just seen it
-        };
-        leader.close(true);
-        let leader = &*leader;
-        let end = self.log.tail().end();
-        let candidates = voters.iter().filter(|m| !leaving.passed_over.contains(m));
-        let willing = |m: &Incarnation| {
-            let status = self.peers.status_of(*m);
-            status.is_none_or(|status| status.outlook.preference != Preference::Never)
-        };
-        let component_state = |m: &Incarnation| {
-            let acked = leader.replication.acked(*m);
-            (acked == end, willing(m), acked, *m)
-        };
-        let best = candidates.map(component_state).max();
-        let is_overdue = |since: TimeMs| self.context.now() >= since + HANDOVER_MS;
-        let again = leaving.handed_at.is_none_or(is_overdue);
-        match best {
-            Some((complete, _, _, successor))
-                if again && (complete || is_overdue(leaving.since)) =>
-            {
-                leaving.handed_at = Some(self.context.now());
-                leaving.passed_over.push(successor);
-                self.hand_over_to(successor, "this member leaves");
-            }
-            Some(_) => {}
-            None => leaving.passed_over.clear(),
-        }
     }
 
     /// A configuration without this member is committed.
@@ -241,7 +206,8 @@ impl Group {
             self.role.follow();
             self.matching.part();
             if let Some(successor) = best {
-                self.hand_over_to(successor, "a view is committed without this member");
+                self.leader()
+                    .hand_over_to(successor, "a view is committed without this member");
             }
         }
         if self.component.is_leaving() {

@@ -1,13 +1,14 @@
 //! The way in and out of the group core. [`Group::handle`] routes each event to its part. [`Group::flush`] ends a
 //! batch: it does everything that has become possible, and gives out the actions. An invalid message goes to no part.
 
+use crate::elector::stands_at;
 use crate::event::{Action, Event};
 use crate::founding::Expects;
 use crate::group::Group;
-use crate::ids::{Incarnation, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, SubmissionId, Term, TimeMs};
 use crate::known::known;
 use crate::log_reader::LogReader;
-use crate::message::Message;
+use crate::message::{Message, Promise, Summary};
 use crate::validation::{Validation, outline};
 
 impl Group {
@@ -62,18 +63,18 @@ impl Group {
         // Committing a configuration can unlock ordering, and ordering in a group of one commits.
         loop {
             let before = (self.log.tail().end(), self.log.committed().position);
-            self.order();
+            self.leader().order();
             self.advance_commit();
             if (self.log.tail().end(), self.log.committed().position) == before {
                 break;
             }
         }
-        self.feed(log);
+        self.leader().feed(log);
         self.serve_fetches(log);
         // `Action::Spread` comes behind the parts that this batch sends. So no message shares the payload's buffer when
         // the payload is submitted, and nobody has to copy it.
         self.pursue_own_bulk();
-        self.offer_leadership();
+        self.leader().offer_leadership();
         self.acknowledge();
         self.pursue_reads();
         self.trim();
@@ -86,14 +87,60 @@ impl Group {
         if let Some(at) = self.matching.pulls_at().filter(|_| !self.awaits_large()) {
             deadline = deadline.min(at.max(self.context.now() + 1));
         }
-        if let Some(at) = self.stands_at().filter(|at| *at > self.context.now()) {
+        let stands_at = stands_at(
+            self.branches(),
+            &self.role,
+            &self.vote,
+            &self.election_timer,
+        );
+        if let Some(at) = stands_at.filter(|at| *at > self.context.now()) {
             deadline = deadline.min(at);
         }
+        let leader = self.role.leader();
+        let feeds_from_log_at = leader.and_then(|l| l.replication.reads_log_at(self.known()));
         let soon = [
-            self.feeds_from_log_at(),
+            feeds_from_log_at,
             self.dissemination.serves_at(self.context.now()),
         ];
         soon.into_iter().flatten().fold(deadline, TimeMs::min)
+    }
+
+    fn persisted(&mut self, promised: Term) {
+        for (to, message) in self.vote.persist(promised) {
+            self.send(to, message);
+        }
+        let won = self.elections().count_promises();
+        self.lead(won);
+        let peers = self.peers.names();
+        self.tell_expectation(peers);
+        self.pursue_founding();
+    }
+
+    /// Takes a promise. It may be late: then its summary says where that log ends.
+    fn promise(&mut self, from: Incarnation, promise: Promise) {
+        if self.role.is_candidate() {
+            let won = self.elections().promise(from, promise);
+            return self.lead(won);
+        }
+        let Some(replica) = self.peers.replica_of(from) else {
+            return; // `message` has looked it up
+        };
+        if self.role.is_leader() && promise.term == self.vote.promised() {
+            self.leader().was_alive(replica);
+            self.leader().start_feeding(from, &promise.summary);
+        }
+    }
+
+    /// Takes a member's summary: starts its catch-up from the last position on which both logs agree.
+    fn summary(&mut self, from: Incarnation, term: Term, summary: &Summary) {
+        if term != self.vote.promised() {
+            if term > self.vote.promised() {
+                let won = self.elections().refused(from, term);
+                self.lead(won);
+            }
+            return;
+        }
+        self.leader().start_feeding(from, summary);
     }
 
     fn message(&mut self, from: Incarnation, message: Message) {
@@ -129,18 +176,25 @@ impl Group {
                 checkpoint,
                 intact_at,
             } => self.install(from, term, checkpoint, intact_at),
-            Message::PreVote { term } => self.pre_vote(from, term),
-            Message::PreVoteReply { term, granted } => self.pre_vote_reply(from, term, granted),
-            Message::Prepare { term, forced } => self.prepare(from, term, forced),
-            Message::Promise(promise) => self.promise(from, promise),
-            Message::Refuse { promised } => self.refused(from, promised),
-            Message::TakeLeadership { number, forced } => {
-                self.take_leadership(from, number, forced)
+            Message::PreVote { term } => self.elections().pre_vote(from, term),
+            Message::PreVoteReply { term, granted } => {
+                let won = self.elections().pre_vote_reply(from, term, granted);
+                self.lead(won);
             }
-            Message::Join(join) => self.join_requested(from, join),
+            Message::Prepare { term, forced } => self.elections().prepare(from, term, forced),
+            Message::Promise(promise) => self.promise(from, promise),
+            Message::Refuse { promised } => {
+                let won = self.elections().refused(from, promised);
+                self.lead(won);
+            }
+            Message::TakeLeadership { number, forced } => {
+                let won = self.elections().take_leadership(from, number, forced);
+                self.lead(won);
+            }
+            Message::Join(join) => self.leader().join_requested(from, join),
             Message::JoinRefused { reason } => self.join_refused(from, reason),
-            Message::Leave => self.leave_requested(from),
-            Message::Weight { weight } => self.weight_requested(from, weight),
+            Message::Leave => self.leader().leave_requested(from),
+            Message::Weight { weight } => self.leader().weight_requested(from, weight),
             Message::Expects { nodes, promised } => {
                 self.vote.saw(promised.number);
                 self.peers.expects(from, Expects { nodes, promised });

@@ -8,12 +8,26 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::branches::{Branches, branches, tell_no_more_overrides};
+use crate::component::Component;
 use crate::configuration::{Configuration, Member};
+use crate::context::Context;
+use crate::dissemination::Dissemination;
+use crate::election_timer::ElectionTimer;
 use crate::entry::Entry;
-use crate::group::Group;
-use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
+use crate::event::Action;
+use crate::forced_views::ForcedViews;
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, TimeMs, Uuid};
+use crate::known::{Known, known};
+use crate::log::Log;
+use crate::matching::Matching;
 use crate::message::{Message, Promise};
+use crate::outbox::Outbox;
+use crate::peers::Peers;
 use crate::promises::Promises;
+use crate::reads::Reads;
+use crate::role::Role;
+use crate::vote::Vote;
 
 /// A candidate for a forced view goes on after this time with the promises that have come.
 const FORCED_WAIT_MS: TimeMs = 300;
@@ -32,34 +46,114 @@ pub(crate) struct Candidacy {
     missed: Option<ReplicaId>,
 }
 
-impl Group {
+/// The parts that elections change, as candidate (here, and in `evidence`) and as elector (`elector`).
+pub(crate) struct Elections<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) peers: &'a Peers,
+    pub(crate) forced_views: &'a ForcedViews,
+    pub(crate) dissemination: &'a Dissemination,
+    pub(crate) vote: &'a mut Vote,
+    pub(crate) log: &'a mut Log,
+    pub(crate) matching: &'a mut Matching,
+    pub(crate) role: &'a mut Role,
+    pub(crate) election_timer: &'a mut ElectionTimer,
+    pub(crate) component: &'a mut Component,
+    pub(crate) reads: &'a mut Reads,
+    pub(crate) out: &'a mut Outbox,
+}
+
+/// An election that this member has won: it must lead now.
+#[derive(Debug)]
+pub(crate) struct Won {
+    pub(crate) promises: Promises,
+    /// The last position that is known to be committed.
+    pub(crate) commit: Position,
+    /// The id of the forced view to be made.
+    pub(crate) forced: Option<Uuid>,
+    /// The replica of the leader that was missed.
+    pub(crate) missed: Option<ReplicaId>,
+    /// Submissions whose clients were told that they failed for certain: their payloads are not ordered any more.
+    pub(crate) withdrawn: BTreeSet<SubmissionId>,
+    /// Positions of entries that a void must replace.
+    void: BTreeSet<Position>,
+}
+
+impl Won {
+    /// For an entry that a void must replace, returns the last submission that the void covers.
+    pub(crate) fn voided(&self, entry: &Entry) -> Option<SubmissionId> {
+        let id = entry.submission()?;
+        let mut origins = self.withdrawn.iter().rev();
+        let last = origins.find(|last| last.incarnation == id.incarnation);
+        last.filter(|_| self.void.contains(&entry.position))
+            .copied()
+    }
+}
+
+impl Elections<'_> {
+    // ---- what it knows ----
+
+    pub(crate) fn known(&self) -> Known<'_> {
+        known!(self)
+    }
+
+    pub(crate) fn branches(&self) -> Branches<'_> {
+        branches!(self)
+    }
+
+    pub(crate) fn me(&self) -> Incarnation {
+        self.context.me()
+    }
+
+    pub(crate) fn my_replica(&self) -> ReplicaId {
+        self.context.my_replica()
+    }
+
+    pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
+        self.out.send(self.peers, vec![to], message);
+    }
+
+    /// The leader of the promised term, if it has said that it leads.
+    pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
+        self.known().leader_of(self.vote.promised())
+    }
+
+    // ---- an attempt ----
+
     /// Starts an attempt if the leader is missed (rule 2).
-    pub(crate) fn watch_leader(&mut self) {
+    #[must_use = "the winner must lead"]
+    pub(crate) fn watch_leader(&mut self) -> Option<Won> {
         if self.role.is_candidate() {
-            self.watch_attempt();
+            self.watch_attempt()
         } else if self.stands_at().is_some_and(|at| self.context.now() >= at) {
-            self.stand();
+            self.stand()
+        } else {
+            None
         }
     }
 
-    fn watch_attempt(&mut self) {
+    fn watch_attempt(&mut self) -> Option<Won> {
         let has_waited = |c: &Candidacy| self.context.now() >= c.started_at + FORCED_WAIT_MS;
         let is_due = |c: &Candidacy| c.forced.is_some() && has_waited(c);
+        let mut won = None;
         if self.role.candidacy().is_some_and(is_due) {
-            self.count_promises();
+            won = self.count_promises();
         }
-        if self.has_heard_around() {
-            self.count_promises(); // the wait for evidence may be over (rule 4)
+        if won.is_none() && self.has_heard_around() {
+            won = self.count_promises(); // the wait for evidence may be over (rule 4)
+        }
+        if won.is_some() {
+            return won;
         }
         let attempt_ms = self.election_timer.attempt_ms();
         let is_over = |c: &Candidacy| self.context.now() >= c.started_at + attempt_ms;
         if self.role.candidacy().is_some_and(is_over) {
             self.give_up();
         }
+        None
     }
 
     /// Asks for pre-votes.
-    fn stand(&mut self) {
+    fn stand(&mut self) -> Option<Won> {
         let number = self.vote.next_number();
         let term = Term {
             number,
@@ -77,8 +171,8 @@ impl Group {
             missed: missed.and_then(|leader| self.peers.replica_of(leader)),
         });
         let electors = self.electors();
-        self.send_all(electors, Message::PreVote { term });
-        self.count_pre_votes();
+        (self.out).send(self.peers, electors, Message::PreVote { term });
+        self.count_pre_votes()
     }
 
     /// Returns the processes whose promises can count: one per replica of a configuration in force, also if the member
@@ -126,27 +220,27 @@ impl Group {
         self.election_timer.gave_up(self.context.now(), rank);
     }
 
-    pub(crate) fn pre_vote_reply(&mut self, from: Incarnation, term: Term, granted: bool) {
-        let Some(replica) = self.peers.replica_of(from) else {
-            return; // `message` has looked it up
-        };
-        if let Some(candidacy) = self.role.candidacy_mut() {
-            if candidacy.term == term && candidacy.promises.is_none() && granted {
-                candidacy.granted.insert(replica);
-                self.count_pre_votes();
-            }
+    #[must_use = "the winner must lead"]
+    pub(crate) fn pre_vote_reply(
+        &mut self,
+        from: Incarnation,
+        term: Term,
+        granted: bool,
+    ) -> Option<Won> {
+        let replica = self.peers.replica_of(from)?;
+        let candidacy = self.role.candidacy_mut()?;
+        if candidacy.term != term || candidacy.promises.is_some() || !granted {
+            return None;
         }
+        candidacy.granted.insert(replica);
+        self.count_pre_votes()
     }
 
-    fn count_pre_votes(&mut self) {
-        let Some(candidacy) = self.role.candidacy() else {
-            return; // its callers have just seen it
-        };
-        if candidacy.promises.is_some() {
-            return;
-        }
+    fn count_pre_votes(&mut self) -> Option<Won> {
+        let candidacy = (self.role.candidacy()).filter(|c| c.promises.is_none())?;
         if self.branches().is_overridden() {
-            return self.give_up();
+            self.give_up();
+            return None;
         }
         let me = self.my_replica();
         let enough = |configuration: &Configuration| {
@@ -159,23 +253,25 @@ impl Group {
             // If all voters are here, they may go on with their best evidence (rule 4).
             let all = configuration.weight_of(granted) == configuration.total_weight();
             let enough = all || self.wants_no_more_evidence();
-            let by_evidence = enough && !self.has_lost_views() && self.has_heard_around();
+            let by_evidence = enough && !self.vote.has_lost_views() && self.has_heard_around();
             let may_win = !forgets || configuration.is_half(others) || by_evidence;
             may_win && configuration.is_majority(configuration.weight_of(granted))
         };
-        if self.log.in_every_configuration(enough) {
-            let (number, missed) = (candidacy.term.number, candidacy.missed);
-            self.ask_promises(number, None, missed);
+        if !self.log.in_every_configuration(enough) {
+            return None;
         }
+        let (number, missed) = (candidacy.term.number, candidacy.missed);
+        self.ask_promises(number, None, missed)
     }
 
     /// Promises a new term of at least this number itself, and asks the others for promises.
+    #[must_use = "the winner must lead"]
     pub(crate) fn ask_promises(
         &mut self,
         number: u64,
         forced: Option<Uuid>,
         missed: Option<ReplicaId>,
-    ) {
+    ) -> Option<Won> {
         let number = number.max(self.vote.next_number());
         let term = Term {
             number,
@@ -195,34 +291,26 @@ impl Group {
         for elector in self.electors() {
             self.send_persisted(elector, Message::Prepare { term, forced });
         }
-        self.count_promises();
+        self.count_promises()
     }
 
-    pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) {
-        let Some(replica) = self.peers.replica_of(from) else {
-            return; // `message` has looked it up
-        };
-        if let Some(candidacy) = self.role.candidacy() {
-            if candidacy.term != promise.term {
-                return;
-            }
-            let Some(promise) = self.branches().as_evidence(from, promise) else {
-                return;
-            };
-            if let Some(promises) = self.promises_mut() {
-                promises.insert(replica, from, promise);
-                self.count_promises();
-            }
-        } else if self.role.is_leader() && promise.term == self.vote.promised() {
-            // The promise is late, but its summary says where that log ends.
-            self.was_alive(replica);
-            self.start_feeding(from, &promise.summary);
+    /// Takes a promise to this candidate.
+    #[must_use = "the winner must lead"]
+    pub(crate) fn promise(&mut self, from: Incarnation, promise: Promise) -> Option<Won> {
+        let replica = self.peers.replica_of(from)?;
+        let candidacy = self.role.candidacy()?;
+        if candidacy.term != promise.term {
+            return None;
         }
+        let promise = self.branches().as_evidence(from, promise)?;
+        self.promises_mut()?.insert(replica, from, promise);
+        self.count_promises()
     }
 
-    pub(crate) fn refused(&mut self, from: Incarnation, promised: Term) {
+    #[must_use = "the winner must lead"]
+    pub(crate) fn refused(&mut self, from: Incarnation, promised: Term) -> Option<Won> {
         if promised <= self.vote.promised() {
-            return;
+            return None;
         }
         self.vote.saw(promised.number);
         let replica = self.peers.replica_of(from);
@@ -230,21 +318,32 @@ impl Group {
         if let Some(candidacy) = self.role.candidacy() {
             return match (candidacy.forced, &candidacy.promises) {
                 (Some(forced), Some(_)) => self.ask_promises(0, Some(forced), None),
-                _ => self.give_up(),
+                _ => {
+                    self.give_up();
+                    None
+                }
             };
         }
         let leads = (self.role.leader()).is_some_and(|leader| seated && !leader.is_closing());
         if leads && self.component.is_primary() {
             // A member has promised a higher term: this leader asks for promises of a still higher one, and goes on.
-            self.ask_promises(0, None, None);
-        } else if leads {
+            return self.ask_promises(0, None, None);
+        }
+        if leads {
             // The others have gone on without this member: it follows, or is elected again.
             self.role.follow();
             self.matching.part();
         }
+        None
     }
 
-    pub(crate) fn take_leadership(&mut self, from: Incarnation, number: u64, forced: Option<Uuid>) {
+    #[must_use = "the winner must lead"]
+    pub(crate) fn take_leadership(
+        &mut self,
+        from: Incarnation,
+        number: u64,
+        forced: Option<Uuid>,
+    ) -> Option<Won> {
         // The owner of the best log must lead, even a restarted process whose admission is not committed yet, or a
         // leaving member (which transfers leadership again). A member that has committed its own removal cannot lead,
         // and need not: others have that log as well.
@@ -253,15 +352,36 @@ impl Group {
             && !self.component.is_gone()
             && !self.branches().is_overridden()
             && seated;
-        let able = able && !self.may_be_a_copy() && !self.role.is_leader();
-        if able && (forced.is_none() || self.has_room_for_override()) {
-            // Only a leader's transfer says that this is a good place for the leader. A candidate that defers to a
-            // better log does not say so.
-            let is_handed_over = self.leader_in_term() == Some(from);
-            let by_leader = self.context.config().measures && is_handed_over;
-            self.election_timer.offered(self.context.now(), by_leader);
-            self.ask_promises(number, forced, None);
+        let able = able && !self.branches().may_be_a_copy() && !self.role.is_leader();
+        if !able || forced.is_some() && !self.has_room_for_override() {
+            return None;
         }
+        // Only a leader's transfer says that this is a good place for the leader. A candidate that defers to a better
+        // log does not say so.
+        let is_handed_over = self.leader_in_term() == Some(from);
+        let by_leader = self.context.config().measures && is_handed_over;
+        self.election_timer.offered(self.context.now(), by_leader);
+        self.ask_promises(number, forced, None)
+    }
+
+    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason.
+    pub(crate) fn has_room_for_override(&mut self) -> bool {
+        let is_full = self.branches().is_full_of_overrides();
+        if is_full {
+            let text = tell_no_more_overrides();
+            self.out.push(Action::Alarm { text });
+        }
+        !is_full
+    }
+
+    /// Makes the id of a forced view without an operator: unique by term number and process.
+    pub(crate) fn automatic_override(&self) -> Uuid {
+        let mut bytes = self.me().0.0;
+        let number = self.vote.promised().number + 1;
+        for (byte, number) in bytes.iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= number;
+        }
+        Uuid(bytes)
     }
 
     /// The last attempt may have deferred to a candidate with a longer log, which did not become leader. Maybe it
@@ -289,22 +409,20 @@ impl Group {
     }
 
     /// Decides the attempt once enough promises are in.
-    pub(crate) fn count_promises(&mut self) {
+    #[must_use = "the winner must lead"]
+    pub(crate) fn count_promises(&mut self) -> Option<Won> {
         if self.waits_for_others() {
-            return;
+            return None;
         }
-        let Some(candidacy) = self.role.candidacy() else {
-            return;
-        };
-        let Some(promises) = &candidacy.promises else {
-            return;
-        };
+        let candidacy = self.role.candidacy()?;
+        let promises = candidacy.promises.as_ref()?;
         if self.vote.persisted() < candidacy.term {
-            return;
+            return None;
         }
         let forced = candidacy.forced;
         if forced.is_none() && self.branches().is_overridden() {
-            return self.give_up();
+            self.give_up();
+            return None;
         }
         let enough = match forced {
             Some(_) => {
@@ -336,9 +454,10 @@ impl Group {
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {
             let number = candidacy.term.number + 1;
-            return self.leave_leadership_to(owner, number, forced);
+            self.leave_leadership_to(owner, number, forced);
+            return None;
         }
-        self.win(promises, required, forced);
+        self.win(promises, required, forced)
     }
 
     /// True if a configuration that may be in force lists the replica under this incarnation. Nothing is ordered under
@@ -366,16 +485,15 @@ impl Group {
         self.send(owner, Message::TakeLeadership { number, forced });
     }
 
-    /// Becomes leader by these promises.
+    /// Wins by these promises. None: entries must be read from the log first, and the candidacy goes on.
+    #[must_use = "the winner must lead"]
     pub(crate) fn win(
         &mut self,
         promises: Promises,
         required: Vec<(Position, Configuration)>,
         forced: Option<Uuid>,
-    ) {
-        let Some(candidacy) = self.role.take_candidacy() else {
-            return; // `count_promises` has just seen it
-        };
+    ) -> Option<Won> {
+        let candidacy = self.role.take_candidacy()?;
         let commit = promises.commit().max(self.log.committed().position);
         let withdrawn = promises.withdrawn(|replica, name| self.is_seated(replica, name));
         let is_void = |entry: &&Entry| {
@@ -387,43 +505,19 @@ impl Group {
         let above = self.log.tail().above(commit);
         let void = above.filter(|_| !planted(Mutant::WithdrawnKept));
         let void: BTreeSet<Position> = void.filter(is_void).map(|entry| entry.position).collect();
-        if let Some(first) = void
-            .first()
-            .filter(|first| **first <= self.log.tail().left())
-        {
-            self.log.want_from(*first);
+        let read_from = void.first().copied();
+        if let Some(first) = read_from.filter(|first| *first <= self.log.tail().left()) {
+            self.log.want_from(first);
             self.role.stand(candidacy);
-            return;
+            return None;
         }
-        // A payload that came before its withdrawal is not ordered any more; only its number is.
-        for id in &withdrawn {
-            self.dissemination.void(*id);
-        }
-        let last = |entry: &Entry| {
-            let mut origins = withdrawn.iter().rev();
-            let id = entry.submission()?;
-            origins.find(|last| last.incarnation == id.incarnation)
-        };
-        self.begin_to_lead(&|entry: &Entry| match void.contains(&entry.position) {
-            true => last(entry).copied(),
-            false => None,
-        });
-        self.election_timer.elected();
-        if let Some(leader) = self.role.leader_mut() {
-            leader.took_over_from(candidacy.missed);
-        }
-        for (replica, ..) in promises.all() {
-            self.was_alive(replica);
-        }
-        for (_, giver, promise) in promises.all() {
-            if giver != self.me() {
-                self.start_feeding(giver, &promise.summary);
-            }
-        }
-        if let Some(override_id) = forced {
-            self.put_override(override_id, &promises, commit);
-        } else if self.component.is_non_primary() {
-            self.request_reform();
-        }
+        Some(Won {
+            promises,
+            commit,
+            forced,
+            missed: candidacy.missed,
+            withdrawn,
+            void,
+        })
     }
 }

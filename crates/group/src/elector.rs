@@ -4,22 +4,28 @@
 //! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before any other
 //! process hears of it.
 
+use crate::branches::Branches;
+use crate::election::Elections;
+use crate::election_timer::ElectionTimer;
 use crate::event::{Action, HardState};
-use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Preference, Promise};
+use crate::role::Role;
+use crate::vote::Vote;
 
-impl Group {
+impl Elections<'_> {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, term: Term) {
-        let is_leading = self.role.is_leader() && self.may_order();
+        let leads = self.role.leader();
+        let is_leading = leads.is_some_and(|leader| leader.may_order(self.branches()));
         let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
             || self.component.is_outside()
-            || self.leader().is_none() && self.vote.promised().replica != self.my_replica();
+            || self.known().voice(self.vote.promised().replica).is_none()
+                && self.vote.promised().replica != self.my_replica();
         let granted = !is_leading
             && missed
             && term.number > self.vote.promised().number
-            && !self.may_be_a_copy();
+            && !self.branches().may_be_a_copy();
         let promised = self.vote.promised();
         if term.number <= promised.number {
             self.send(from, Message::Refuse { promised });
@@ -32,7 +38,7 @@ impl Group {
         let Some(replica) = self.peers.replica_of(from) else {
             return; // `message` has looked it up
         };
-        if term.replica != replica || self.may_be_a_copy() {
+        if term.replica != replica || self.branches().may_be_a_copy() {
             return;
         }
         if term <= self.vote.promised()
@@ -69,7 +75,7 @@ impl Group {
             summary: self.log.summary(),
             configurations,
             amnesiac: self.vote.is_amnesiac(),
-            lost_views: self.has_lost_views(),
+            lost_views: self.vote.has_lost_views(),
             proof: self.context.config().proof,
             withdrawn: self.dissemination.withdrawals(self.me()),
         }
@@ -79,7 +85,12 @@ impl Group {
     pub(crate) fn promise_term(&mut self, term: Term) {
         self.vote.promise(term);
         self.matching.promised();
-        self.relieved(term);
+        if let Some(leader) = self.role.leader() {
+            // If this leader was transferring leadership to another replica, the transfer has succeeded.
+            let elsewhere = term.replica != self.my_replica();
+            let is_handed = leader.is_closing() && elsewhere;
+            (self.out).count(|c| c.leaderships_handed += u64::from(is_handed));
+        }
         self.role.follow();
         self.election_timer.promised(self.context.now());
         self.reads.restart();
@@ -96,62 +107,53 @@ impl Group {
         }
     }
 
-    pub(crate) fn persisted(&mut self, promised: Term) {
-        for (to, message) in self.vote.persist(promised) {
-            self.send(to, message);
-        }
-        self.count_promises();
-        let peers = self.peers.names();
-        self.tell_expectation(peers);
-        self.pursue_founding();
-    }
-
-    // ---- standing for election ----
-
     /// Returns the time at which this follower stands, if it hears no leader before; None: never.
     pub(crate) fn stands_at(&self) -> Option<TimeMs> {
-        let follows = self.role.is_follower();
-        (follows && self.may_stand()).then(|| {
-            let holder = self.vote.promised().replica;
-            let is_gone = self.peers.is_dead(holder) || self.log.latest().replica(holder).is_none();
-            (self.election_timer).stands_at(self.context.config(), is_gone, self.rank())
-        })
+        stands_at(self.branches(), self.role, self.vote, self.election_timer)
     }
 
-    /// True for a voter of the newest configuration. A restarted process counts as its replica's member there (rule
-    /// 14).
-    fn may_stand(&self) -> bool {
-        !self.component.is_outside()
-            && !self.branches().is_overridden()
-            && !self.component.is_leaving()
-            && !self.may_be_a_copy()
-            && self.branches().own_seat().is_some_and(|m| m.weight > 0)
-    }
-
-    /// The process rank: candidates stand one after another, in this order. The missed leader is not counted.
+    /// The process rank; see [`rank`].
     pub(crate) fn rank(&self) -> TimeMs {
-        let (own, holder) = (self.branches().own_seat(), self.vote.promised().replica);
-        let members = &self.log.latest().members;
-        let before = members
-            .iter()
-            .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
-        let index = before.filter(|m| m.replica != holder).count();
-        let last = match self.context.config().preference {
-            Preference::Never => members.len(),
-            Preference::Auto | Preference::Prefer => 0,
-        };
-        (index + last) as TimeMs
+        rank(self.branches(), self.vote.promised().replica)
     }
+}
 
-    /// The replica answers an election. If it is the leader that this member replaced, the replacement was needless.
-    pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
-        let now = self.context.now();
-        let Some(leader) = self.role.leader_mut() else {
-            return;
-        };
-        let recent_ms = self.context.config().leader_timeout_ms;
-        if leader.was_needless(replica, now, recent_ms) {
-            self.out.count(|c| c.leaderships_needless += 1);
-        }
+/// Returns the time at which a follower stands, if it hears no leader before; None: never.
+pub(crate) fn stands_at(
+    branches: Branches,
+    role: &Role,
+    vote: &Vote,
+    election_timer: &ElectionTimer,
+) -> Option<TimeMs> {
+    if !role.is_follower() || !may_stand(branches) {
+        return None;
     }
+    let holder = vote.promised().replica;
+    let is_gone = branches.peers.is_dead(holder) || branches.log.latest().replica(holder).is_none();
+    let rank = rank(branches, holder);
+    Some(election_timer.stands_at(branches.context.config(), is_gone, rank))
+}
+
+/// True for a voter of the newest configuration. A restarted process counts as its replica's member there (rule 14).
+fn may_stand(branches: Branches) -> bool {
+    let component = branches.component;
+    !component.is_outside()
+        && !branches.is_overridden()
+        && !component.is_leaving()
+        && !branches.may_be_a_copy()
+        && branches.own_seat().is_some_and(|m| m.weight > 0)
+}
+
+/// The process rank: candidates stand one after another, in this order. The missed leader, `holder`, is not counted.
+fn rank(branches: Branches, holder: ReplicaId) -> TimeMs {
+    let (own, members) = (branches.own_seat(), &branches.log.latest().members);
+    let before = members
+        .iter()
+        .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
+    let index = before.filter(|m| m.replica != holder).count();
+    let last = match branches.context.config().preference {
+        Preference::Never => members.len(),
+        Preference::Auto | Preference::Prefer => 0,
+    };
+    (index + last) as TimeMs
 }

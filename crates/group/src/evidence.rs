@@ -6,10 +6,9 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
-use crate::event::{Action, Recovered};
-use crate::group::Group;
+use crate::election::{Elections, Won};
+use crate::event::Action;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, Uuid};
-use crate::lasting::Lasting;
 use crate::message::{ComponentState, DatabaseProof, Promise, Summary};
 use crate::promises::Promises;
 
@@ -122,7 +121,7 @@ impl Promises {
     }
 }
 
-impl Group {
+impl Elections<'_> {
     /// Called by the tick: restarts the wait for evidence unless this node is non-primary and hears a majority.
     pub(crate) fn watch_evidence(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
@@ -176,37 +175,33 @@ impl Group {
 
     /// The promises do not elect this candidate. If no other process can know more than the promisers, the owner of the
     /// best evidence goes on.
-    pub(crate) fn go_on_by_evidence(&mut self) {
-        let Some(candidacy) = self.role.candidacy() else {
-            return;
-        };
-        let Some(promises) = &candidacy.promises else {
-            return;
-        };
+    #[must_use = "the winner must lead"]
+    pub(crate) fn go_on_by_evidence(&mut self) -> Option<Won> {
+        let candidacy = self.role.candidacy()?;
+        let promises = candidacy.promises.as_ref()?;
         if !self.has_heard_around() {
-            return;
+            return None;
         }
         // If a promiser knows a forced view that this log lacks, that promiser must go on.
         if !promises
             .all()
             .all(|(_, giver, p)| self.knows_branch_of(giver, p))
         {
-            return;
+            return None;
         }
         let counts = |giver, promise: &Promise| self.shares_branch_with(giver, promise);
-        let Some(best) = promises.best_evidence(self.has_waited_for_evidence(), counts) else {
-            return;
-        };
+        let best = promises.best_evidence(self.has_waited_for_evidence(), counts)?;
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
             let number = candidacy.term.number + 1;
-            return self.leave_leadership_to(owner, number, None);
+            self.leave_leadership_to(owner, number, None);
+            return None;
         }
         let text = self.tell_evidence(promises, best);
         let heard = promises.all().map(|(_, giver, _)| giver).collect();
         let logs = promises.usable();
         if !self.has_room_for_override() {
-            return;
+            return None;
         }
         let override_id = self.automatic_override();
         let from_database = matches!(best, Best::Database(..));
@@ -216,14 +211,13 @@ impl Group {
             heard,
             text,
         });
-        match from_database {
-            true => self.role.follow(),
-            false => {
-                let is_override = !planted(Mutant::ReformsAsElected);
-                let required = logs.required_configurations();
-                self.win(logs, required, is_override.then_some(override_id));
-            }
+        if from_database {
+            self.role.follow();
+            return None;
         }
+        let is_override = !planted(Mutant::ReformsAsElected);
+        let required = logs.required_configurations();
+        self.win(logs, required, is_override.then_some(override_id))
     }
 
     /// True if this log holds every forced view that the promiser knows.
@@ -285,30 +279,6 @@ impl Group {
             "half of the votes or more may have forgotten what they acknowledged ({}): {who}, and the cluster goes on {what}",
             forgetful.join(", ")
         )
-    }
-
-    /// Begins anew, under the same incarnation and with the same connections, to found the history on this node's
-    /// database. Its promises stay in force.
-    pub fn begin_anew(&mut self) {
-        let recovered = Recovered {
-            promised: self.vote.promised(),
-            amnesiac: true,
-            lost_views: true,
-            log: None,
-            // The withdrawn entries lie on the branch that this history leaves. Submission numbers begin anew.
-            lasting: Lasting::default(),
-        };
-        let mut anew = Group::empty(
-            self.context.config().clone(),
-            &recovered,
-            self.context.now(),
-        );
-        anew.vote.carry_over(&self.vote);
-        anew.context = self.context.clone();
-        anew.component.left_in(self.log.latest().number);
-        std::mem::swap(&mut anew.peers, &mut self.peers);
-        std::mem::swap(&mut anew.out, &mut self.out);
-        *self = anew;
     }
 }
 

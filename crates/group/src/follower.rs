@@ -12,6 +12,7 @@ use crate::group::Group;
 use crate::ids::{Incarnation, Position, SubmissionId, Term};
 use crate::matching::Placed;
 use crate::message::{Append, Message, WireBody, WireEntry};
+use crate::writes;
 
 /// Greatest number of configurations in the log above the commit point: every promise lists all of them.
 pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
@@ -28,7 +29,7 @@ impl WireEntry {
 
 impl Group {
     /// The connected leader of the promised term, or its candidate.
-    pub(crate) fn leader(&self) -> Option<Incarnation> {
+    pub(crate) fn voice_of_term(&self) -> Option<Incarnation> {
         self.known().voice(self.vote.promised().replica)
     }
 
@@ -161,7 +162,9 @@ impl Group {
             if known == entry.term {
                 return true;
             }
-            self.truncate(entry.position - 1);
+            let after = entry.position - 1;
+            let (log, component) = (&mut self.log, &mut self.component);
+            writes::truncate(&self.matching, log, after, component, &mut self.out);
             self.matching.drop_incoming();
         }
         let first = self.log.tail().end() + 1;
@@ -206,7 +209,7 @@ impl Group {
                 let outputs = self.dissemination.ordered(id);
                 self.disseminate(outputs);
             }
-            self.append(entry);
+            writes::append(&self.context, &mut self.log, entry, &mut self.out);
         }
         let grew = self.log.tail().end() > before;
         self.matching.note_hole(grew, self.context.now());
@@ -312,19 +315,12 @@ impl Group {
 
     /// The position that this member acknowledges in the promised term.
     pub(crate) fn own_ack(&self) -> Position {
-        if !self.vote.is_persisted() {
-            return 0;
-        }
-        self.log.durable().min(self.agreed_end())
+        (self.matching).own_ack(&self.vote, &self.log, self.is_leader())
     }
 
     /// The last position of the local log that agrees with the log of the promised term's leader.
     pub(crate) fn agreed_end(&self) -> Position {
-        let end = self.log.tail().end();
-        match self.is_leader() {
-            true => end,
-            false => self.matching.agreed_end(end),
-        }
+        (self.matching).end_agreed_with_leader(&self.log, self.is_leader())
     }
 
     /// Sends the acknowledgement of this batch to the members that need it.
@@ -337,9 +333,9 @@ impl Group {
             self.vote.acknowledged(position);
         }
         if self.role.is_leader() {
-            return self.tell_own_ack();
+            return self.leader().tell_own_ack();
         }
-        let Some(leader) = self.leader().filter(|_| self.matching.is_matched()) else {
+        let Some(leader) = self.voice_of_term().filter(|_| self.matching.is_matched()) else {
             return;
         };
         if !self.matching.acknowledges(self.vote.promised(), position) {

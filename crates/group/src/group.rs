@@ -11,13 +11,15 @@ use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::dissemination::Dissemination;
+use crate::election::Elections;
 use crate::election_timer::ElectionTimer;
-use crate::event::{Action, Recovered};
+use crate::event::Recovered;
 use crate::forced_views::ForcedViews;
 use crate::founding::Founding;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::known::{Known, known};
 use crate::lasting::Lasting;
+use crate::leader::Leader;
 use crate::log::Log;
 use crate::matching::Matching;
 use crate::message::{ComponentState, Message};
@@ -96,22 +98,76 @@ impl Group {
     }
 
     pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
-        if self.peers.is_up(to) {
-            self.out.push(Action::Send {
-                to: vec![to],
-                message,
-            });
-        }
+        self.out.send(&self.peers, vec![to], message);
     }
 
     pub(crate) fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
-        let to: Vec<_> = to
-            .into_iter()
-            .filter(|peer| self.peers.is_up(*peer))
-            .collect();
-        if !to.is_empty() {
-            self.out.push(Action::Send { to, message });
+        self.out.send(&self.peers, to, message);
+    }
+
+    /// Lends the parts that elections change.
+    pub(crate) fn elections(&mut self) -> Elections<'_> {
+        Elections {
+            context: &self.context,
+            peers: &self.peers,
+            forced_views: &self.forced_views,
+            dissemination: &self.dissemination,
+            vote: &mut self.vote,
+            log: &mut self.log,
+            matching: &mut self.matching,
+            role: &mut self.role,
+            election_timer: &mut self.election_timer,
+            component: &mut self.component,
+            reads: &mut self.reads,
+            out: &mut self.out,
         }
+    }
+
+    /// Lends the parts that a leader changes.
+    pub(crate) fn leader(&mut self) -> Leader<'_> {
+        Leader {
+            context: &self.context,
+            peers: &self.peers,
+            acks: &self.acks,
+            vote: &self.vote,
+            forced_views: &self.forced_views,
+            log: &mut self.log,
+            matching: &mut self.matching,
+            role: &mut self.role,
+            election_timer: &mut self.election_timer,
+            component: &mut self.component,
+            dissemination: &mut self.dissemination,
+            out: &mut self.out,
+        }
+    }
+
+    /// Promises this term: accepts no lower one from now on.
+    pub(crate) fn promise_term(&mut self, term: Term) {
+        self.elections().promise_term(term);
+    }
+
+    /// Begins anew, under the same incarnation and with the same connections, to found the history on this node's
+    /// database. Its promises stay in force.
+    pub fn begin_anew(&mut self) {
+        let recovered = Recovered {
+            promised: self.vote.promised(),
+            amnesiac: true,
+            lost_views: true,
+            log: None,
+            // The withdrawn entries lie on the branch that this history leaves. Submission numbers begin anew.
+            lasting: Lasting::default(),
+        };
+        let mut anew = Group::empty(
+            self.context.config().clone(),
+            &recovered,
+            self.context.now(),
+        );
+        anew.vote.carry_over(&self.vote);
+        anew.context = self.context.clone();
+        anew.component.left_in(self.log.latest().number);
+        std::mem::swap(&mut anew.peers, &mut self.peers);
+        std::mem::swap(&mut anew.out, &mut self.out);
+        *self = anew;
     }
 
     // ---- queries of the driver and the status ----

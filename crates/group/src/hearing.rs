@@ -33,7 +33,7 @@ impl Group {
 
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         self.peers.connect(replica, incarnation, self.context.now());
-        self.forget_promise_of_duplicate(replica);
+        self.elections().forget_promise_of_duplicate(replica);
         if !self.known().has_duplicate(replica, incarnation) {
             self.acks.replaced(replica, incarnation);
         }
@@ -42,7 +42,7 @@ impl Group {
         self.tell_expectation(vec![incarnation]);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
         self.disseminate(offer);
-        if self.leader() == Some(incarnation) {
+        if self.voice_of_term() == Some(incarnation) {
             // Submissions may be lost with the old connection, and no other message tells of that.
             self.resend_own(0);
         }
@@ -133,6 +133,14 @@ impl Group {
         self.leader_speaks(from, &status, news);
     }
 
+    /// Sends a heartbeat to all peers at once.
+    pub(crate) fn announce(&mut self) {
+        let status = Message::Status(self.own_status());
+        let peers: Vec<_> = self.peers.names();
+        self.send_all(peers.clone(), status);
+        self.tell_expectation(peers);
+    }
+
     /// Takes the heartbeat of a leader whose component this process is in, or may join.
     fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
         if status.term < self.vote.promised() {
@@ -194,13 +202,6 @@ impl Group {
         message.speaks_for_replica() && duplicate() && !planted(Mutant::DuplicatesVote)
     }
 
-    /// True if this process may run on a copied data directory: then it neither votes nor stands.
-    pub(crate) fn may_be_a_copy(&self) -> bool {
-        let copy =
-            self.component.is_copy() || self.known().has_duplicate(self.my_replica(), self.me());
-        copy && !planted(Mutant::DuplicatesVote)
-    }
-
     /// The configuration lists another, living process of this replica id. This process then has no vote until a view
     /// lists it, even if the other one disconnects.
     pub(crate) fn meet_own_duplicate(&mut self, from: Incarnation, status: &Status) {
@@ -225,7 +226,7 @@ impl Group {
     pub(crate) fn foreign_message(&mut self, from: Incarnation, message: Message) {
         match message {
             Message::Status(status) => self.status(from, status),
-            Message::Join(join) => self.join_requested(from, join),
+            Message::Join(join) => self.leader().join_requested(from, join),
             _ => {
                 let own = self.log.committed().history;
                 let theirs = self.peers.status_of(from).map(|s| s.history);

@@ -3,6 +3,7 @@
 //! In: appended entries, answers of the missed leader. Out: submission numbers at the log's end, and whether the leader
 //! orders. It lives as long as the leader's role.
 
+use crate::branches::Branches;
 use crate::changes::Changes;
 use crate::entry::Entry;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, TimeMs};
@@ -56,6 +57,16 @@ impl LeaderState {
 
     pub(crate) fn start(&self) -> Position {
         self.start
+    }
+
+    /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
+    /// during a transfer of leadership.
+    pub(crate) fn may_order(&self, branches: Branches) -> bool {
+        let (known, log) = (branches.known(), branches.log);
+        let heard_ms = branches.context.config().leader_timeout_ms;
+        !self.is_closing()
+            && !branches.is_overridden()
+            && log.in_every_configuration(|c| known.hears_majority(heard_ms, c))
     }
 
     pub(crate) fn is_closing(&self) -> bool {

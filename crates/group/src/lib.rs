@@ -58,6 +58,7 @@ mod ids;
 mod incoming;
 mod known;
 mod lasting;
+mod leader;
 mod leader_state;
 mod leaving;
 mod limits;
@@ -71,7 +72,6 @@ mod missing;
 #[cfg(feature = "model")]
 mod model;
 mod numbers;
-mod ordering;
 mod outbox;
 mod outputs;
 mod overriding;
@@ -95,6 +95,7 @@ mod thresholds;
 mod transfer;
 mod validation;
 mod vote;
+mod writes;
 mod yielding;
 
 pub use branches::{OVERRIDES_MAX, tell_no_more_overrides};

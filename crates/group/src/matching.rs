@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::message::{Append, WireBody, WireEntry};
 use crate::reminder::Reminder;
 use crate::thresholds::Thresholds;
+use crate::vote::Vote;
 
 /// A follower requests a catch-up for a hole after this time: the payload may only be slower than its order record.
 pub(crate) const HOLE_TIMEOUT_MS: TimeMs = 50;
@@ -63,8 +64,25 @@ impl Matching {
         self.agreed
     }
 
+    /// Returns the position that this member acknowledges in the promised term.
+    pub(crate) fn own_ack(&self, vote: &Vote, log: &Log, is_leader: bool) -> Position {
+        match vote.is_persisted() {
+            true => (log.durable()).min(self.end_agreed_with_leader(log, is_leader)),
+            false => 0,
+        }
+    }
+
+    /// Returns the last position of the local log that agrees with the log of the promised term's leader.
+    pub(crate) fn end_agreed_with_leader(&self, log: &Log, is_leader: bool) -> Position {
+        let end = log.tail().end();
+        match is_leader {
+            true => end,
+            false => self.agreed_end(end),
+        }
+    }
+
     /// The last position that agrees with the leader's log, in a log that ends at `end`.
-    pub(crate) fn agreed_end(&self, end: Position) -> Position {
+    fn agreed_end(&self, end: Position) -> Position {
         match self.matched {
             true if planted(Mutant::SuffixAcknowledged) => end,
             true => end.min(self.agreed),

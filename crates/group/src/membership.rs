@@ -1,16 +1,13 @@
-//! The coordinator's work on membership: admission, removal, weights, and the first view.
-//!
-//! In: requests of members and of this process. Out: proposed configurations, join requests. Members ask; only the
-//! leader proposes, one configuration at a time (module `changes`).
+//! The coordinator's work on this process's own place: the first view, leadership that it has won, its weight, and its
+//! admission.
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::{OVERRIDES_MAX, branches};
-use crate::changes::Proposal;
+use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
+use crate::election::Won;
 use crate::group::Group;
 use crate::ids::{Incarnation, Term, Uuid};
-use crate::known::known;
 use crate::message::{ComponentState, Join, Message, Status};
 
 impl Group {
@@ -49,66 +46,30 @@ impl Group {
             number,
             replica: self.my_replica(),
         });
-        self.begin_to_lead(&|_| None);
-        self.put_configuration(Configuration {
-            number: self.component.left_number() + 1,
+        self.begin_to_lead(None);
+        let number = self.component.left_number() + 1;
+        self.leader().put_configuration(Configuration {
+            number,
             override_id,
             ..founded
         });
     }
 
-    /// Proposes one configuration with all requests that are due, if none is pending.
-    pub(crate) fn propose_changes(&mut self) {
-        let is_back = self.is_majority_back();
-        let is_intact = !self.vote.is_amnesiac();
-        let Some(leader) = self.role.leader_mut() else {
-            return;
-        };
-        if self.log.committed().position < leader.start() {
-            return;
+    /// Becomes leader, and tells the others.
+    fn begin_to_lead(&mut self, won: Option<&Won>) {
+        self.leader().begin(won);
+        self.resend_own(0);
+        if planted(Mutant::TakeoverMakesView) {
+            self.leader().request_reform();
         }
-        let since = match is_back {
-            true => self.context.now(),
-            false => leader.since(),
-        };
-        match leader.changes.propose(branches!(self), since, is_intact) {
-            Some(Proposal::View(next)) => self.put_configuration(next),
-            Some(Proposal::NoVoteLeft) => {
-                let text =
-                    "a change of membership or weights that leaves no vote at all is not made";
-                self.out.note(text);
-            }
-            None => {}
-        }
+        self.announce();
     }
 
-    pub(crate) fn join_requested(&mut self, from: Incarnation, join: Join) {
-        if join.member.incarnation != from
-            || self.peers.replica_of(from) != Some(join.member.replica)
-        {
-            return;
-        }
-        let Some(leader) = self.role.leader_mut() else {
-            return;
-        };
-        let asked = leader.changes.ask_admission(known!(self), from, join);
-        if let Err(reason) = asked {
-            // A leader without a majority cannot know which branch is the cluster's (rule 11), so it does not refuse.
-            if self.component.is_primary() || planted(Mutant::MinorityRefuses) {
-                self.send(from, Message::JoinRefused { reason });
-            }
-        }
-    }
-
-    pub(crate) fn leave_requested(&mut self, from: Incarnation) {
-        if let Some(leader) = self.role.leader_mut() {
-            leader.changes.leave(from);
-        }
-    }
-
-    pub(crate) fn weight_requested(&mut self, from: Incarnation, weight: u8) {
-        if let Some(leader) = self.role.leader_mut() {
-            leader.changes.weigh(from, weight);
+    /// Leads, if this member has won an election.
+    pub(crate) fn lead(&mut self, won: Option<Won>) {
+        if let Some(won) = won {
+            self.begin_to_lead(Some(&won));
+            self.leader().take_over(&won);
         }
     }
 
@@ -118,8 +79,8 @@ impl Group {
         self.context.config_mut().me.full_weight = weight;
         let me = self.me();
         if self.role.is_leader() {
-            self.weight_requested(me, weight);
-        } else if let Some(leader) = self.leader() {
+            self.leader().weight_requested(me, weight);
+        } else if let Some(leader) = self.voice_of_term() {
             self.send(leader, Message::Weight { weight });
         }
     }
@@ -160,16 +121,5 @@ impl Group {
             overrides: self.branches().binding_overrides().to_vec(),
         };
         self.send_all(leaders, Message::Join(join));
-    }
-
-    /// Requests a new view although no member comes or goes.
-    pub(crate) fn request_reform(&mut self) {
-        let left = match planted(Mutant::TakeoverMakesView) {
-            true => self.log.committed().configuration.number,
-            false => self.component.left_number(),
-        };
-        if let Some(leader) = self.role.leader_mut() {
-            leader.changes.reform(left);
-        }
     }
 }

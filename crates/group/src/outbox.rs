@@ -4,6 +4,8 @@ use crate::complaints::Complaints;
 use crate::counters::Counters;
 use crate::event::Action;
 use crate::ids::{Incarnation, Position, TimeMs};
+use crate::message::Message;
+use crate::peers::Peers;
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Outbox {
@@ -19,6 +21,14 @@ impl Outbox {
 
     pub(crate) fn push(&mut self, action: Action) {
         self.actions.push(action);
+    }
+
+    /// Sends the message to those of these peers that are connected.
+    pub(crate) fn send(&mut self, peers: &Peers, mut to: Vec<Incarnation>, message: Message) {
+        to.retain(|peer| peers.is_up(*peer));
+        if !to.is_empty() {
+            self.push(Action::Send { to, message });
+        }
     }
 
     /// Information for the operator.

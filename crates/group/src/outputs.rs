@@ -141,7 +141,7 @@ impl Group {
     fn voice_of_leader(&self) -> Option<Incarnation> {
         match self.role.is_leader() {
             true => Some(self.me()),
-            false => self.leader(),
+            false => self.voice_of_term(),
         }
     }
 

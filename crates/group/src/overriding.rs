@@ -6,13 +6,12 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::{Branches, OVERRIDES_MAX, branches, tell_no_more_overrides};
+use crate::branches::{Branches, branches};
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::group::Group;
-use crate::ids::{Incarnation, Position, Uuid};
+use crate::ids::{Incarnation, Uuid};
 use crate::message::{Message, Status};
-use crate::promises::Promises;
 use crate::yielding::marked_as_automatic;
 
 impl Group {
@@ -32,11 +31,12 @@ impl Group {
             self.out.note(text);
             return;
         }
-        if !self.has_room_for_override() {
+        if !self.elections().has_room_for_override() {
             return;
         }
         let number = self.vote.promised().number + 1;
-        self.ask_promises(number, Some(override_id), None);
+        let won = (self.elections()).ask_promises(number, Some(override_id), None);
+        self.lead(won);
     }
 
     pub(crate) fn may_go_on_alone(&self) -> bool {
@@ -55,55 +55,6 @@ impl Group {
         self.force(override_id);
     }
 
-    /// Makes the id of a forced view without an operator: unique by term number and process.
-    pub(crate) fn automatic_override(&self) -> Uuid {
-        let mut bytes = self.me().0.0;
-        for (byte, number) in bytes
-            .iter_mut()
-            .zip((self.vote.promised().number + 1).to_be_bytes())
-        {
-            *byte ^= number;
-        }
-        Uuid(bytes)
-    }
-
-    /// Appends a forced view, whose members are the promisers.
-    pub(crate) fn put_override(
-        &mut self,
-        override_id: Uuid,
-        promises: &Promises,
-        fork_after: Position,
-    ) {
-        let mut next = self.log.latest().clone();
-        let me = self.context.config().me.clone();
-        match next.members.iter_mut().find(|m| m.replica == me.replica) {
-            Some(seat) => *seat = me,
-            // A pending view removes this member, but its log is the best.
-            None => next.members.push(me),
-        }
-        // Other restarted processes request admission afterwards.
-        (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
-        for member in &mut next.members {
-            member.voter = true;
-            member.weight = member.full_weight;
-        }
-        next.ensure_vote(self.my_replica());
-        if next.total_weight() == 0 {
-            // This happens if the candidate deferred to a best log whose newest view does not list the log's owner.
-            let text = "not made primary: no voter of the last view has answered";
-            self.out.note(text);
-            return;
-        }
-        next.number += 1;
-        next.override_id = Some(override_id);
-        next.fork_after = fork_after;
-        self.out.note(format!(
-            "made {} members primary without a majority (override {override_id})",
-            next.members.len()
-        ));
-        self.put_configuration(next);
-    }
-
     // ---- forced views met here ----
 
     /// Borrows the parts that know of branches.
@@ -114,21 +65,7 @@ impl Group {
     /// True if [`crate::Event::ForcePrimary`] would have no effect because the history has the greatest number of
     /// forced views.
     pub fn refuses_override(&self) -> bool {
-        self.component.is_non_primary() && self.is_full_of_overrides()
-    }
-
-    fn is_full_of_overrides(&self) -> bool {
-        self.log.overrides().len() >= OVERRIDES_MAX
-    }
-
-    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason.
-    pub(crate) fn has_room_for_override(&mut self) -> bool {
-        let is_full = self.is_full_of_overrides();
-        if is_full {
-            let text = tell_no_more_overrides();
-            self.out.push(Action::Alarm { text });
-        }
-        !is_full
+        self.component.is_non_primary() && self.branches().is_full_of_overrides()
     }
 
     /// A forced view outranks every view without it (rule 11): if the sender knows one that this process lacks, this
@@ -186,8 +123,8 @@ impl Group {
     }
 
     /// Makes the id of a yielding forced view.
-    pub(crate) fn yielding_override(&self) -> Uuid {
-        marked_as_automatic(self.automatic_override())
+    fn yielding_override(&mut self) -> Uuid {
+        marked_as_automatic(self.elections().automatic_override())
     }
 
     /// A component without the last forced views of this log is primary, and these views yield: this process gives way.

@@ -195,7 +195,8 @@ fn who_was_handed_leadership_keeps_it_longer_than_who_was_left_it() {
         let now = cores.now;
         let from = cores.incarnation(from);
         let group = &mut cores.nodes[2].group;
-        group.take_leadership(from, 1_000, None);
+        let won = group.elections().take_leadership(from, 1_000, None);
+        group.lead(won);
         let offered = group.election_timer.was_offered(group.context.now());
         let rest_until = Transfer::rest_until(group.known(), offered);
         assert_eq!(rest_until, now + rest_ms);

@@ -1,20 +1,38 @@
-//! The coordinator's work as leader: it gives positions, replicates its log, and transfers leadership.
+//! The leader: it gives positions and replicates its log (here), makes views (`leader/views.rs`), and transfers
+//! leadership (`leader/handing_over.rs`).
 //!
 //! In: submissions, summaries, the tick. Out: entries of its term, appends and installs, `TakeLeadership`. It orders
 //! only while it hears a majority of every configuration in force (rule 7).
 
+mod handing_over;
+mod views;
+
 use trireme_mutants::{Mutant, planted};
 
+use crate::acks::Acks;
+use crate::branches::{Branches, branches};
+use crate::component::Component;
 use crate::configuration::Configuration;
+use crate::context::Context;
+use crate::dissemination::Dissemination;
+use crate::election::Won;
+use crate::election_timer::ElectionTimer;
 use crate::entry::{Body, Entry};
-use crate::group::Group;
-use crate::ids::{Incarnation, ReplicaId, SubmissionId, Term, TimeMs};
-use crate::known::known;
+use crate::forced_views::ForcedViews;
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId};
+use crate::known::{Known, known};
 use crate::leader_state::LeaderState;
+use crate::log::Log;
 use crate::log_reader::LogReader;
+use crate::matching::Matching;
 use crate::message::{Message, Summary};
+use crate::outbox::Outbox;
+use crate::peers::Peers;
 use crate::replication::{Leading, ToMembers};
-use crate::transfer::{Outlooks, Transfer, TransferOutput};
+use crate::role::Role;
+use crate::transfer::Transfer;
+use crate::vote::Vote;
+use crate::writes;
 
 /// Borrows [`Leading`] from a group, so that the caller can change the group's role meanwhile.
 macro_rules! leading {
@@ -28,12 +46,60 @@ macro_rules! leading {
     };
 }
 
-impl Group {
-    // ---- positions ----
+/// The parts that a leader changes.
+pub(crate) struct Leader<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) peers: &'a Peers,
+    pub(crate) acks: &'a Acks,
+    pub(crate) vote: &'a Vote,
+    pub(crate) forced_views: &'a ForcedViews,
+    pub(crate) log: &'a mut Log,
+    pub(crate) matching: &'a mut Matching,
+    pub(crate) role: &'a mut Role,
+    pub(crate) election_timer: &'a mut ElectionTimer,
+    pub(crate) component: &'a mut Component,
+    pub(crate) dissemination: &'a mut Dissemination,
+    pub(crate) out: &'a mut Outbox,
+}
 
-    /// Becomes leader of the promised term. `withdrawn`: for an entry that a void must replace, the last submission
-    /// that the void covers.
-    pub(crate) fn begin_to_lead(&mut self, withdrawn: &dyn Fn(&Entry) -> Option<SubmissionId>) {
+impl Leader<'_> {
+    // ---- what it knows ----
+
+    fn known(&self) -> Known<'_> {
+        known!(self)
+    }
+
+    fn branches(&self) -> Branches<'_> {
+        branches!(self)
+    }
+
+    fn my_replica(&self) -> ReplicaId {
+        self.context.my_replica()
+    }
+
+    fn send(&mut self, to: Incarnation, message: Message) {
+        self.out.send(self.peers, vec![to], message);
+    }
+
+    fn may_order(&self) -> bool {
+        let leader = self.role.leader();
+        leader.is_some_and(|leader| leader.may_order(self.branches()))
+    }
+
+    fn own_ack(&self) -> Position {
+        (self.matching).own_ack(self.vote, self.log, self.role.is_leader())
+    }
+
+    // ---- the beginning ----
+
+    /// Becomes leader of the promised term. `won`: the election; None: there was none, since no other member has a
+    /// vote.
+    pub(crate) fn begin(&mut self, won: Option<&Won>) {
+        // A payload that came before its withdrawal is not ordered any more; only its number is.
+        for id in won.iter().flat_map(|won| &won.withdrawn) {
+            self.dissemination.void(*id);
+        }
+        let withdrawn = |entry: &Entry| won.and_then(|won| won.voided(entry));
         assert_eq!(
             self.vote.promised().replica,
             self.my_replica(),
@@ -52,7 +118,9 @@ impl Group {
             .above(self.log.committed().position)
             .find(|e| withdrawn(e).is_some())
             .map(|e| e.position);
-        let again = first_void.map_or(Vec::new(), |at| self.truncate(at - 1));
+        let again = first_void.map_or(Vec::new(), |at| {
+            writes::truncate(self.matching, self.log, at - 1, self.component, self.out)
+        });
         for entry in self.log.tail().above(self.log.committed().position) {
             if !planted(Mutant::DuplicateOrdered) {
                 numbers.apply(entry);
@@ -75,12 +143,42 @@ impl Group {
                 (body, _) => self.put(body),
             }
         }
-        self.resend_own(0);
-        if planted(Mutant::TakeoverMakesView) {
+    }
+
+    /// Takes in the promises by which it was elected: those members are there, and say where their logs end.
+    pub(crate) fn take_over(&mut self, won: &Won) {
+        self.election_timer.elected();
+        if let Some(leader) = self.role.leader_mut() {
+            leader.took_over_from(won.missed);
+        }
+        for (replica, ..) in won.promises.all() {
+            self.was_alive(replica);
+        }
+        for (_, giver, promise) in won.promises.all() {
+            if giver != self.context.me() {
+                self.start_feeding(giver, &promise.summary);
+            }
+        }
+        if let Some(override_id) = won.forced {
+            self.put_override(override_id, &won.promises, won.commit);
+        } else if self.component.is_non_primary() {
             self.request_reform();
         }
-        self.announce();
     }
+
+    /// The replica answers an election. If it is the leader that this member replaced, the replacement was needless.
+    pub(crate) fn was_alive(&mut self, replica: ReplicaId) {
+        let now = self.context.now();
+        let Some(leader) = self.role.leader_mut() else {
+            return;
+        };
+        let recent_ms = self.context.config().leader_timeout_ms;
+        if leader.was_needless(replica, now, recent_ms) {
+            self.out.count(|c| c.leaderships_needless += 1);
+        }
+    }
+
+    // ---- positions ----
 
     /// True if this leader's log has ordered or voided that number.
     fn is_counted(&self, id: SubmissionId) -> bool {
@@ -100,21 +198,7 @@ impl Group {
         if let Some(leader) = self.role.leader_mut() {
             leader.count(&entry);
         }
-        self.append(entry);
-    }
-
-    /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
-    /// during a transfer of leadership.
-    pub(crate) fn may_order(&self) -> bool {
-        let Some(leader) = self.role.leader() else {
-            return false;
-        };
-        let heard_ms = self.context.config().leader_timeout_ms;
-        !leader.is_closing()
-            && !self.branches().is_overridden()
-            && self
-                .log
-                .in_every_configuration(|c| self.known().hears_majority(heard_ms, c))
+        writes::append(self.context, self.log, entry, self.out);
     }
 
     /// Gives positions to the submissions that are here, and proposes membership changes.
@@ -192,43 +276,7 @@ impl Group {
         }
     }
 
-    /// Sends a heartbeat to all peers at once.
-    pub(crate) fn announce(&mut self) {
-        let status = Message::Status(self.own_status());
-        let peers: Vec<_> = self.peers.names();
-        self.send_all(peers.clone(), status);
-        self.tell_expectation(peers);
-    }
-
-    /// Asks a successor to take leadership. `why`: the reason, for the log.
-    pub(crate) fn hand_over_to(&mut self, successor: Incarnation, why: &str) {
-        let number = self.vote.promised().number + 1;
-        let member = self.log.latest().member(successor);
-        let name = member.map_or("", |member| member.name.as_str());
-        self.out.note(format!(
-            "handing leadership over to {successor} ({name}): {why}"
-        ));
-        self.send(
-            successor,
-            Message::TakeLeadership {
-                number,
-                forced: None,
-            },
-        );
-    }
-
     // ---- replication ----
-
-    /// Takes a member's summary: starts its catch-up from the last position on which both logs agree.
-    pub(crate) fn summary(&mut self, from: Incarnation, term: Term, summary: &Summary) {
-        if term != self.vote.promised() {
-            if term > self.vote.promised() {
-                self.refused(from, term);
-            }
-            return;
-        }
-        self.start_feeding(from, summary);
-    }
 
     pub(crate) fn start_feeding(&mut self, member: Incarnation, summary: &Summary) {
         let Some(replica) = self.peers.replica_of(member) else {
@@ -268,12 +316,6 @@ impl Group {
         }
     }
 
-    /// The time for the next slice of the log on disk, if a member lacks entries that are no longer in memory.
-    pub(crate) fn feeds_from_log_at(&self) -> Option<TimeMs> {
-        let leader = self.role.leader()?;
-        leader.replication.reads_log_at(self.known())
-    }
-
     /// Tells members up to which position the leader itself holds the log.
     pub(crate) fn tell_own_ack(&mut self) {
         let own_ack = self.own_ack();
@@ -285,65 +327,7 @@ impl Group {
 
     fn send_to_members(&mut self, messages: impl IntoIterator<Item = ToMembers>) {
         for (to, message) in messages {
-            self.send_all(to, message);
-        }
-    }
-
-    // ---- transfer of leadership ----
-
-    /// With every heartbeat: decides whether another member would lead better.
-    pub(crate) fn reconsider_leadership(&mut self) {
-        let Some(start) = self.role.leader().map(|leader| leader.start()) else {
-            return;
-        };
-        if !self.context.config().measures {
-            return;
-        }
-        let is_settled = self.log.committed().position >= start && self.may_order();
-        let own_links = self.known().own_outlook(self.component.is_going()).links;
-        let term = self.vote.promised();
-        let Some(leader) = self.role.leader_mut() else {
-            return;
-        };
-        let outlooks = Outlooks {
-            known: known!(self),
-            component: &self.component,
-            term,
-            replication: &leader.replication,
-            own_links: &own_links,
-            is_settled,
-        };
-        match leader.transfer.reconsider(outlooks) {
-            Some(TransferOutput::Close) => leader.close(true),
-            Some(TransferOutput::Keep) => {
-                leader.close(false);
-                self.out.count(|c| c.leaderships_kept += 1);
-                let text = "leadership stays here: its successor did not take it in time";
-                self.out.note(text);
-            }
-            None => {}
-        }
-    }
-
-    /// With every batch, behind the last append: asks the successor to take leadership once it was sent the whole log.
-    pub(crate) fn offer_leadership(&mut self) {
-        let (now, end) = (self.context.now(), self.log.tail().end());
-        let Some(leader) = self.role.leader_mut() else {
-            return;
-        };
-        let has_whole_log = |member| leader.replication.has_sent_all(member, end);
-        if let Some((to, why)) = leader.transfer.offer(now, has_whole_log) {
-            self.hand_over_to(to, &why);
-        }
-    }
-
-    /// Another term is promised: if this leader was transferring leadership to another replica, counts a successful
-    /// transfer.
-    pub(crate) fn relieved(&mut self, term: Term) {
-        if let Some(leader) = self.role.leader() {
-            let elsewhere = term.replica != self.my_replica();
-            let is_handed = leader.is_closing() && elsewhere;
-            (self.out).count(|c| c.leaderships_handed += u64::from(is_handed));
+            self.out.send(self.peers, to, message);
         }
     }
 }
