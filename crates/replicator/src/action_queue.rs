@@ -6,10 +6,11 @@
 use trireme_certification::Seqno;
 use trireme_group::{Complaints, Incarnation};
 
-use crate::action::{Action, Answer, GroupAction, HostAction, Level};
+use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level, Note};
 use crate::announcements::Announcements;
 use crate::control::Control;
 use crate::event::Ticket;
+use crate::gtid::Gtid;
 use crate::peer_message::PeerMessage;
 use crate::status::LocalState;
 
@@ -38,7 +39,13 @@ impl ActionQueue {
         self.push(Action::Host(HostAction::Answer { ticket, answer }));
     }
 
-    pub(crate) fn log(&mut self, level: Level, text: String) {
+    /// Answers a read: what it waited for is at or below `gtid`, or never comes.
+    pub(crate) fn answer_read(&mut self, ticket: Ticket, code: Code, gtid: Gtid) {
+        self.answer(ticket, Answer::at(code, gtid, -1));
+    }
+
+    pub(crate) fn log(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
         self.push(Action::Host(HostAction::Log { level, text }));
     }
 
@@ -67,6 +74,38 @@ impl ActionQueue {
         self.announcements.forget_joined();
     }
 
+    // --- notes about the database
+
+    /// Notes that a total-order action begins: from here on the database may hold it (rule 13).
+    pub(crate) fn action_begins(&mut self, gtid: Gtid) {
+        self.push(Action::Note(Note::Action { gtid, ended: false }));
+        self.push(Action::Host(HostAction::MarkUnsafe));
+    }
+
+    /// Notes that the action has ended: the database holds it (rule 13).
+    pub(crate) fn action_ended(&mut self, gtid: Gtid) {
+        self.action_passed(gtid);
+        self.push(Action::Host(HostAction::MarkSafe));
+    }
+
+    /// Notes that the database has passed an action that an earlier process may have begun (rule 13).
+    pub(crate) fn action_passed(&mut self, gtid: Gtid) {
+        self.push(Action::Note(Note::Action { gtid, ended: true }));
+    }
+
+    /// Forgets the note of an action: the database has diverged, or is replaced.
+    pub(crate) fn forget_action(&mut self) {
+        self.action_passed(Gtid::UNDEFINED);
+    }
+
+    /// Notes that the database's history is the group's from here on.
+    pub(crate) fn note_overrides(&mut self, control: Option<&Control>) {
+        if let Some(control) = control {
+            let overrides = control.forks.clone();
+            self.push(Action::Note(Note::Overrides { overrides }));
+        }
+    }
+
     /// Logs the state, if it has changed. `seqno`: the last of the order; -1: unknown.
     pub(crate) fn tell_state(&mut self, state: LocalState, seqno: Seqno) {
         if let Some(before) = self.announcements.state(state) {
@@ -76,7 +115,8 @@ impl ActionQueue {
     }
 
     /// Ends the process.
-    pub(crate) fn fatal(&mut self, text: String) {
+    pub(crate) fn fatal(&mut self, text: impl Into<String>) {
+        let text = text.into();
         self.push(Action::Host(HostAction::Fatal { text }));
     }
 

@@ -9,6 +9,10 @@ use trireme_group::Position;
 use trireme_mutants::{Mutant, planted};
 
 use crate::event::Ticket;
+use crate::executor::Executor;
+use crate::lifecycle::Lifecycle;
+use crate::state_transfer::Place;
+use crate::voting::Voting;
 
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
@@ -147,13 +151,42 @@ impl Callers {
     }
 
     /// Returns true if a caller waits for a pause.
-    pub(crate) fn is_pause_awaited(&self) -> bool {
+    fn is_pause_awaited(&self) -> bool {
         !self.pausing.is_empty()
     }
 
     /// Returns true if a pause was granted: the server must be held still.
-    pub(crate) fn is_pause_granted(&self) -> bool {
+    fn is_pause_granted(&self) -> bool {
         self.pauses as usize > self.pausing.len()
+    }
+
+    /// Returns true while deliveries must wait. Until a pause is granted, deliveries go on in two cases that need them.
+    /// A brute-force victim that waits for its place in the order holds locks that an applier needs. A caller that
+    /// waits for a vote holds commit order. While the local log is read back, deliveries never wait, because none of
+    /// them is applied.
+    pub(crate) fn stops_deliveries(
+        &self,
+        place: Place,
+        executor: &Executor,
+        voting: &Voting,
+    ) -> bool {
+        if place == Place::Admission {
+            return false;
+        }
+        let needed = || executor.victim_awaits_order() || voting.is_disputing();
+        self.is_any_pause() && !(self.is_pause_awaited() && needed())
+    }
+
+    /// Returns true while a granted pause holds the server still: it gets no callback. The exception is the last
+    /// callbacks, if the server itself waits for them: a donor's script ends its pause only before them (simulator,
+    /// seed 11019939).
+    pub(crate) fn holds_server_still(&self, place: Place, lifecycle: &Lifecycle) -> bool {
+        let may_wait = match place {
+            Place::Final => !lifecycle.is_awaited() && !planted(Mutant::NonPrimaryOvertakesPause),
+            Place::Closed => false,
+            Place::Admission | Place::Transfer | Place::Active => true,
+        };
+        may_wait && self.is_pause_granted()
     }
 
     /// Takes all callers that wait for a pause, because the node stands still.

@@ -110,6 +110,11 @@ impl Context {
         self.my_state().map(|state| state.state)
     }
 
+    /// Returns true if this process is a member of the view.
+    pub(crate) fn is_member(&self, peer: Incarnation) -> bool {
+        (self.control()).is_some_and(|control| control.configuration.member(peer).is_some())
+    }
+
     /// Returns true if this node holds the log but no database: every delivery counts as applied.
     pub(crate) fn is_arbitrator(&self) -> bool {
         self.my_member.arbitrator

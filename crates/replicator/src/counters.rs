@@ -3,6 +3,7 @@
 use trireme_certification::{Outcome, Seqno, Verdict};
 
 use crate::status::QueueLength;
+use crate::writeset::WriteSetDraft;
 
 /// Sum and number of samples.
 #[derive(Debug, Default, Clone, Copy)]
@@ -91,6 +92,23 @@ impl Counters {
     pub(crate) fn elapsed_ms(&self, now_ms: u64) -> u64 {
         let elapsed = |since_ms| now_ms.saturating_sub(since_ms);
         self.since_ms.map_or(0, elapsed)
+    }
+
+    /// Counts a write-set that is submitted.
+    pub(crate) fn replicated(&mut self, draft: &WriteSetDraft) {
+        let [keys, keys_bytes, data_bytes, other_bytes] = draft.sizes();
+        self.replicated += 1;
+        self.replicated_bytes += draft.len_bytes() as u64;
+        self.repl_keys += keys;
+        self.repl_keys_bytes += keys_bytes;
+        self.repl_data_bytes += data_bytes;
+        self.repl_other_bytes += other_bytes;
+    }
+
+    /// Counts a write-set or view that the server gets from others.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.received += 1;
+        self.received_bytes += bytes as u64;
     }
 
     pub(crate) fn certified(&mut self, seqno: Seqno, last_seen: Seqno, outcome: &Outcome) {

@@ -19,6 +19,7 @@ mod transactions;
 use trireme_certification::Seqno;
 use trireme_group::{Delivery, Position, Uuid};
 
+use crate::context::Context;
 use crate::gtid::Gtid;
 use crate::payload::{Memory, Payload};
 use crate::work::{Task, View, Work, WorkId};
@@ -47,6 +48,8 @@ pub(crate) struct Executor {
     conflicts: Conflicts,
     counters: ExecutorCounters,
     lag: Lag,
+    /// False if the server gets no callbacks with a seqno (any more): their places in the order are used up.
+    applies: bool,
 }
 
 impl Executor {
@@ -61,11 +64,13 @@ impl Executor {
             conflicts: Conflicts::default(),
             counters: ExecutorCounters::default(),
             lag: Lag::default(),
+            applies: true,
         }
     }
 
-    /// Starts over for a new connection: the order and its history stay.
-    pub(crate) fn start_over(&mut self) {
+    /// Starts over for a new connection: the order and its history stay. `applies`: false for an arbitrator.
+    pub(crate) fn start_over(&mut self, applies: bool) {
+        self.applies = applies;
         self.queue.start_over();
         self.transactions.clear();
         self.isolations.clear();
@@ -91,6 +96,14 @@ impl Executor {
     pub(crate) fn gtid_of(&self, seqno: Seqno) -> Gtid {
         Gtid {
             uuid: self.history,
+            seqno,
+        }
+    }
+
+    /// Returns the GTID of a seqno that the group has ordered.
+    pub(crate) fn ordered_gtid(&self, context: &Context, seqno: Seqno) -> Gtid {
+        Gtid {
+            uuid: context.history().unwrap_or(self.history),
             seqno,
         }
     }
@@ -192,21 +205,15 @@ impl Executor {
     // --- callbacks come in
 
     /// Puts a callback into the queue, unless an SST has brought its effects already. A callback with a seqno takes its
-    /// place in the order. `is_applied`: false for a node that applies nothing (any more): the place is used up.
-    pub(crate) fn enqueue(
-        &mut self,
-        task: Task,
-        seqno: Option<Seqno>,
-        payload: Payload,
-        is_applied: bool,
-    ) {
+    /// place in the order.
+    pub(crate) fn enqueue(&mut self, task: Task, seqno: Option<Seqno>, payload: Payload) {
         if let Some(seqno) = seqno {
             if seqno <= self.order.top() {
                 return;
             }
             self.order.add(seqno);
         }
-        if !is_applied {
+        if !self.applies {
             return self.skip(&task);
         }
         let after = match (&task, seqno) {
@@ -348,6 +355,7 @@ impl Executor {
     /// Drops callbacks because the database has diverged: nothing more is applied, and no other node may get this
     /// database.
     pub(crate) fn diverge(&mut self) {
+        self.applies = false;
         let skipped = self.queue.remove(|task| match task {
             Task::Apply(_) | Task::Donate { .. } => true,
             Task::View(view) => view.primary,

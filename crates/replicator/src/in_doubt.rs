@@ -9,15 +9,10 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Level, Note};
 use crate::control::Control;
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
 use crate::member_state::{MemberState, NodeState};
-use crate::message::Message;
-use crate::replicator::Replicator;
-use crate::state_transfer::Place;
-use crate::submissions::Sent;
 use crate::work::Apply;
 
 /// Maximum of a statement's bytes in the log.
@@ -108,92 +103,29 @@ impl InDoubt {
     fn is_repeated(&self, seqno: Seqno) -> bool {
         self.action.is_some_and(|action| seqno <= action.seqno)
     }
-}
 
-impl Replicator {
-    /// Returns false while nothing may be applied to the database, because another database may be beyond doubt.
-    pub(crate) fn doubt_is_settled(&mut self) -> bool {
-        let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
-        let Some(control) = self.context.control().filter(|_| in_question) else {
-            return true;
-        };
-        match control.rules_on(self.context.me()) {
-            Ruling::Trusted => self.go_on_in_doubt(),
-            Ruling::OthersHave => self.give_up_database(),
-            Ruling::Open => {
-                let is_said = self
-                    .context
-                    .my_state()
-                    .is_some_and(|member_state| member_state.doubt.is_some());
-                if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
-                    self.submit_once(
-                        Sent::InDoubt,
-                        &Message::InDoubt(self.database.local().seqno),
-                    );
-                }
-            }
-        }
-        !self.database.is_in_doubt()
-            && self.transfer.place() == Place::Transfer
-            && !self.transfer.awaits_snapshot()
+    /// Returns true if this total-order action was executed again, and failed with an error that says that it was done
+    /// before.
+    pub(crate) fn was_done_before(&self, seqno: Seqno, error: &Bytes) -> bool {
+        self.is_repeated(seqno) && says_done(error) && !planted(Mutant::DoneIsAnError)
     }
 
-    fn go_on_in_doubt(&mut self) {
-        let (local, action) = (self.database.local(), self.database.trust());
-        let text = format!(
-            "all died within a total-order action (DDL), and no database is beyond doubt: the cluster goes on with \
-             the database of this node, which is at {local}. Actions up to {action} that may have been executed are \
-             executed again; the other nodes take a full snapshot"
-        );
-        self.log(Level::Warn, text);
-    }
-
-    /// Gives the database up for an SST. Nothing was applied to it.
-    fn give_up_database(&mut self) {
-        self.database.forget_action();
-        self.transfer.request();
-        self.executor.forget_history();
-        self.request_snapshot();
-    }
-
-    /// Reports a statement that is about to be executed a second time.
-    pub(crate) fn tell_repetition(&mut self, apply: &Apply) {
+    /// Returns a line for the log about a statement that is about to be executed a second time.
+    pub(crate) fn repetition(&self, apply: &Apply) -> Option<String> {
         let is_action = apply.flags & crate::flags::ISOLATION != 0;
-        if is_action && self.database.in_doubt().is_repeated(apply.gtid.seqno) {
+        (is_action && self.is_repeated(apply.gtid.seqno)).then(|| {
             let statement = statement(&apply.data);
-            let text = format!(
+            format!(
                 "the total-order action (DDL) at {} may have been executed, and is executed again: {statement}",
                 apply.gtid
-            );
-            self.log(Level::Warn, text);
-        }
-    }
-
-    /// Returns true if an action that was applied again failed with an error that says that it was done before.
-    pub(crate) fn was_done_already(&mut self, seqno: Seqno, error: &Bytes) -> bool {
-        let repeated =
-            self.executor.queue().is_action(seqno) && self.database.in_doubt().is_repeated(seqno);
-        let is_done = repeated && says_done(error) && !planted(Mutant::DoneIsAnError);
-        if is_done {
-            let (gtid, text) = (self.gtid_of(seqno), String::from_utf8_lossy(error));
-            let text = format!("the action at {gtid} had been executed: {text}");
-            self.log(Level::Info, text);
-        }
-        is_done
-    }
-
-    /// Notes that the database has passed its in-doubt action.
-    pub(crate) fn end_doubt(&mut self) {
-        if let Some(gtid) = self.database.end_doubt() {
-            self.out
-                .push(Action::Note(Note::Action { gtid, ended: true }));
-        }
+            )
+        })
     }
 }
 
 impl Control {
     /// Returns the decision on the in-doubt database of a joiner.
-    fn rules_on(&self, joiner: Incarnation) -> Ruling {
+    pub(crate) fn rules_on(&self, joiner: Incarnation) -> Ruling {
         let member_state_of = |id| self.members.get(&id);
         if member_state_of(joiner).is_some_and(|member_state| member_state.trusted) {
             return Ruling::Trusted;

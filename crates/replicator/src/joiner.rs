@@ -1,83 +1,175 @@
-//! A joiner's state transfer from its start to its end: the coordinator of [`crate::state_transfer::StateTransfer`].
+//! A joiner's way into step with the group: the control state from a member, then the database by an IST
+//! (`joiner/incremental.rs`) or an SST (`joiner/sst.rs`). It carries out the steps of
+//! [`crate::state_transfer::StateTransfer`].
 
-use trireme_group::{Checkpoint, Incarnation};
+mod in_doubt;
+mod incremental;
+mod sst;
 
-use crate::action::{Action, Code, HostAction, Level};
-use crate::history::History;
-use crate::replicator::Replicator;
-use crate::state_transfer::Ist;
+use trireme_group::{Configuration, Incarnation, Position};
 
-impl Replicator {
-    /// Handles that the group's log begins anew. Deliveries so far are still applied here, but the next entries are
-    /// unknown without a peer's control state.
-    pub(crate) fn reset(&mut self, checkpoint: &Checkpoint) {
-        if self.transfer.is_over() || self.lifecycle.is_founding() && !self.lifecycle.is_connected()
-        {
+use crate::action::{Action, HostAction, Level};
+use crate::action_queue::ActionQueue;
+use crate::callers::Callers;
+use crate::context::Context;
+use crate::control::Control;
+use crate::counters::Counters;
+use crate::database::Database;
+use crate::executor::Executor;
+use crate::intake::Intake;
+use crate::lifecycle::Lifecycle;
+use crate::log_reader::LogReader;
+use crate::message::Message;
+use crate::peer_message::{PeerMessage, SnapshotChunk};
+use crate::state_transfer::{Ist, StateTransfer};
+use crate::submissions::{Sent, Submissions};
+use crate::voting::Voting;
+use crate::work::{Task, View};
+
+pub(crate) use incremental::Step;
+
+/// The parts that a state transfer changes.
+pub(crate) struct Joiner<'a> {
+    pub(crate) callers: &'a Callers,
+    pub(crate) context: &'a mut Context,
+    pub(crate) out: &'a mut ActionQueue,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) lifecycle: &'a mut Lifecycle,
+    pub(crate) transfer: &'a mut StateTransfer,
+    pub(crate) database: &'a mut Database,
+    pub(crate) intake: &'a mut Intake,
+    pub(crate) log_reader: &'a mut LogReader,
+    pub(crate) executor: &'a mut Executor,
+    pub(crate) submissions: &'a mut Submissions,
+    pub(crate) voting: &'a mut Voting,
+}
+
+/// The kind of a transfer that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    Ist,
+    /// The server is still to be asked.
+    Sst,
+}
+
+/// Returns the reason for the process's end, in Galera's words: users, and MariaDB's suites, look for them at the start
+/// of the line.
+fn never_received(why: &str) -> String {
+    format!("Will never receive state. Need to abort. {why}")
+}
+
+impl Joiner<'_> {
+    // --- the control state
+
+    /// Pulls the control state: waits for a configuration with this node in it, then asks its members, one after the
+    /// other, for the control state at or above it. Deliveries queue up meanwhile.
+    pub(crate) fn pull_control_state(&mut self) {
+        if self.context.control().is_some() {
             return;
         }
-        self.log(
-            Level::Debug,
-            format!("the log begins anew above position {}", checkpoint.position),
-        );
-        let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
-        let brought_to = is_used.then(|| self.gtid_of(self.executor.top()));
-        let control = self.context.control();
-        (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
-        for (_, sent) in self.submissions.take_all() {
-            self.give_up(sent, true);
-        }
-        for ticket in self
-            .callers
-            .give_up_reads_from(self.executor.next_to_pass())
-        {
-            self.answer_sync_wait(ticket, Code::TrxFail);
-        }
-        self.lifecycle.give_up_founding();
-        self.lifecycle.lose_primary();
-        self.out.forget_joined();
-        self.lifecycle.forget_synced();
-        self.context.set_control(None);
-        // The entries behind the loss are no longer known, but the server has to hear of it.
-        if let Some(component) = self.intake.take_non_primary() {
-            self.show_non_primary(component);
-        }
-        self.intake.begin_above(checkpoint.position);
-        self.retention.forget_log();
-        self.executor.log_begins_anew();
-        self.transfer.log_begins_anew();
-    }
-
-    /// Decides how the database follows, when the node is in step with the group. The `sender` of the control state is
-    /// asked first for missing entries.
-    pub(crate) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
-        if self.context.is_arbitrator() {
-            return self.begin_arbitration(sender.is_some());
-        }
-        if self.transfer.is_interrupted() {
-            return self.resume_snapshot();
-        }
-        let Some(control) = self.context.control() else {
+        let Some((at_least, configuration)) = self.admitting_configuration() else {
             return;
         };
+        let (me, now_ms) = (self.context.me(), self.context.now_ms());
+        // Voters first: they have joined. An arbitrator has the control state as well, but may be far away.
+        let mut peers: Vec<_> = configuration
+            .members
+            .iter()
+            .filter(|m| m.incarnation != me)
+            .collect();
+        peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.incarnation));
+        let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
+        if let Some((peer, round)) = self.transfer.ask_control_state(now_ms, &peers) {
+            let request = PeerMessage::SnapshotRequest { round, at_least };
+            self.out.send(peer, &request);
+        }
+    }
+
+    /// Returns the position at which this node was admitted, and the last known configuration with this node.
+    fn admitting_configuration(&self) -> Option<(Position, &Configuration)> {
+        let mut with_me = (self.intake.configurations())
+            .filter(|(_, configuration)| configuration.index_of(self.context.me()).is_some());
+        let (position, first) = with_me.next()?;
+        Some((
+            position,
+            with_me.next_back().map_or(first, |(_, last)| last),
+        ))
+    }
+
+    /// Takes in a refusal: asks the next member soon.
+    pub(crate) fn control_state_refused(&mut self, from: Incarnation, round: u64) {
+        let now_ms = self.context.now_ms();
+        self.transfer.control_state_refused(from, round, now_ms);
+    }
+
+    /// Takes in a part of the control state. Returns true with the last one: this node is in step with the group.
+    pub(crate) fn control_state_part(&mut self, from: Incarnation, chunk: &SnapshotChunk) -> bool {
+        let now_ms = self.context.now_ms();
+        let Some(bytes) = self.transfer.control_state_part(from, chunk, now_ms) else {
+            return false;
+        };
+        match Control::decode(bytes) {
+            Ok(control) if self.is_usable(&control) => {
+                let position = control.position;
+                self.out.log(
+                    Level::Debug,
+                    format!("control state at position {position} came from {from}"),
+                );
+                self.context.set_control(Some(control));
+                self.intake.drop_up_to(position);
+                return true;
+            }
+            Ok(_) => {}
+            Err(error) => self.out.log(
+                Level::Warn,
+                format!("control state of {from} cannot be used: {error}"),
+            ),
+        }
+        self.control_state_refused(from, chunk.round);
+        false
+    }
+
+    fn is_usable(&self, control: &Control) -> bool {
+        let admitted = self.admitting_configuration();
+        let at_least = admitted.map_or(0, |(position, _)| position);
+        control.position >= at_least
+            && control.state_of(self.context.me()).is_some()
+            && (self.database).is_of_its_branch(control, self.intake.configurations())
+    }
+
+    // --- the beginning of the transfer
+
+    /// Decides how the database follows, when the node is in step with the group. The `sender` of the control state is
+    /// asked first for missing entries. Returns the transfer that has begun; None: there is nothing to transfer, or an
+    /// SST continues.
+    pub(crate) fn begin(&mut self, sender: Option<Incarnation>) -> Option<Begun> {
+        if self.context.is_arbitrator() {
+            self.begin_arbitration(sender.is_some());
+            return None;
+        }
+        if self.transfer.is_interrupted() {
+            self.resume_snapshot();
+            return None;
+        }
+        let control = self.context.control()?;
         let (history, upto) = (control.history, control.seqno());
         let is_resumed = self.lifecycle.is_connected();
         let fitness = self.database.fitness(control);
         let (local, usable) = (self.database.local(), fitness.is_usable);
         let sources = self.ist_sources(sender);
-        self.lifecycle.enter_primary();
-        self.out.push(Action::Host(HostAction::Admitted));
+        self.enter_primary();
         if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
             let text = format!(
                 "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
                  other after seqno {fork}: what it holds above that is dropped"
             );
-            self.log(Level::Warn, text);
+            self.out.log(Level::Warn, text);
         }
         if fitness.is_here && !usable {
             let text = format!(
                 "the database at {local} is more views behind than the cluster remembers: it needs a full state transfer"
             );
-            self.log(Level::Info, text);
+            self.out.log(Level::Info, text);
         }
         self.voting.forget_dummies();
         if usable {
@@ -92,16 +184,15 @@ impl Replicator {
             let ist = Ist::of_database(entries, sources, own_log, begun, now_ms);
             self.transfer.begin_ist(upto, ist);
             self.transfer.follow_from(local.seqno, now_ms);
-            self.note_overrides();
+            self.out.note_overrides(self.context.control());
         } else {
             self.transfer.begin_sst(upto);
         }
         self.show_connected();
-        self.review_disputes();
-        self.review_donation();
-        if !usable {
-            self.request_snapshot();
-        }
+        Some(match usable {
+            true => Begun::Ist,
+            false => Begun::Sst,
+        })
     }
 
     /// Begins without a database, when the node is in step with the group. `anew`: the log has nothing of the entries
@@ -117,43 +208,62 @@ impl Replicator {
                  comes before",
                 seqno + 1
             );
-            self.log(Level::Info, text);
+            self.out.log(Level::Info, text);
         }
         self.executor.begin_at(history, seqno);
         self.transfer.arbitrate(seqno);
+        self.enter_primary();
+    }
+
+    /// Begins with the first view of a component that this node founds: its database is the state.
+    pub(crate) fn begin_founded(&mut self, seqno: i64) {
+        self.transfer.activate();
+        self.lifecycle.server_runs(); // the first view starts it, before any entry is applied
+        let history = (self.context.history()).unwrap_or(self.executor.history());
+        self.executor.begin_at(history, seqno - 1);
+        self.out.note_overrides(self.context.control());
+        self.out.push(Action::Host(HostAction::Admitted));
+        self.show_connected();
+    }
+
+    fn enter_primary(&mut self) {
         self.lifecycle.enter_primary();
         self.out.push(Action::Host(HostAction::Admitted));
     }
 
-    /// Advances the running transfer.
-    pub(crate) fn pursue_state(&mut self, history: &dyn History) {
-        self.tell_progress();
-        self.pursue_snapshot();
-        self.process_intake(history);
-        self.retry_state_request();
-        while self.pursue_ist(history) {}
-        self.pursue_membership(history);
+    /// Makes the connected() callback, once per connection.
+    fn show_connected(&mut self) {
+        let view = self.context.control().and_then(|c| c.views.last().cloned());
+        let Some((seqno, configuration)) = view else {
+            return;
+        };
+        if self.lifecycle.show_connected() {
+            let view = self.primary_view(seqno, &configuration);
+            self.executor.push_at_once(Task::Connected(view));
+        }
     }
 
-    /// Ends the transfer when the database has caught up with the order: deliveries since then follow.
-    pub(crate) fn finish_transfer(&mut self) {
-        let later = self.transfer.finish(self.executor.top());
-        self.review_presumed();
-        self.lifecycle.server_runs(); // by the view of this node's admission, if by none before
-        for (task, seqno, payload) in later {
-            self.enqueue(task, seqno, payload);
-        }
-        self.tell_synced();
+    fn primary_view(&self, seqno: i64, configuration: &Configuration) -> View {
+        let gtid = self.executor.ordered_gtid(self.context, seqno);
+        View::primary(gtid, configuration, self.context.me())
     }
 
     /// Reports the catch-up progress.
-    fn tell_progress(&mut self) {
+    pub(crate) fn tell_progress(&mut self) {
         let Some(end) = self.context.seqno() else {
             return;
         };
         let (now_ms, low) = (self.context.now_ms(), self.executor.low());
         if let Some(text) = self.transfer.progress_line(now_ms, low, end) {
-            self.log(Level::Info, text);
+            self.out.log(Level::Info, text);
         }
+    }
+
+    // --- for its steps
+
+    /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
+    fn submit_once(&mut self, sent: Sent, message: &Message) {
+        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
+        self.out.extend(submit);
     }
 }

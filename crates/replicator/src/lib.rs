@@ -5,11 +5,11 @@
 //! ([`Replicator::take_work`]). Nothing here blocks, reads a clock or does I/O: the provider keeps the node under a
 //! mutex and does all the waiting.
 //!
-//! `dispatch.rs` takes events in, and does everything that becomes possible. The way of a commit: a client's thread
-//! hands in a write-set (`client.rs`). It comes back in the order, gets a seqno and a verdict, and is answered or
-//! queued (`delivery.rs`). State that every node must compute alike is in `control.rs`; the order of applying and
-//! committing is in `executor.rs`. The life of a connection: `connecting.rs`, `joiner.rs`, `membership.rs`,
-//! `view_callbacks.rs`, `leaving.rs`.
+//! `replicator.rs` takes events in, and does everything that becomes possible. The way of a commit: a client's thread
+//! hands in a write-set (`clients.rs`). It comes back in the order, gets a seqno and a verdict, and is answered or
+//! queued (`replicator/delivery.rs`). State that every node must compute alike is in `control.rs`; the order of applying
+//! and committing is in `executor.rs`. Errors and failures end in `outcomes.rs`. The life of a connection:
+//! `replicator/connection.rs`, `joiner.rs`, `membership.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -17,33 +17,25 @@ mod action;
 mod action_queue;
 mod announcements;
 mod callers;
-mod calls;
-mod client;
-mod connecting;
+mod clients;
 mod context;
 mod control;
 mod control_codec;
 mod control_digest;
 mod counters;
 mod database;
-mod delivery;
-mod dispatch;
-mod donor;
 mod effect;
 mod event;
 mod executor;
-mod failed_submissions;
 mod flow_control;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gtid;
 mod history;
 mod in_doubt;
-mod incremental;
 mod intake;
 mod joiner;
 mod last_action;
-mod leaving;
 mod lifecycle;
 mod log_reader;
 mod member_state;
@@ -51,17 +43,12 @@ mod member_states;
 mod membership;
 mod message;
 mod options;
-mod outputs;
+mod outcomes;
 mod payload;
 mod peer_message;
-mod proof;
-mod queueing;
 mod replicator;
-mod reporting;
 mod retention;
 mod seqno_runs;
-mod snapshot;
-mod sst;
 mod state_transfer;
 mod status;
 mod streaming;
@@ -70,7 +57,6 @@ mod submissions;
 #[cfg_attr(not(test), allow(dead_code, unreachable_pub))]
 mod tests;
 mod thresholds;
-mod view_callbacks;
 mod views;
 mod votes;
 mod voting;

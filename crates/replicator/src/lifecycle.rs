@@ -1,6 +1,13 @@
 //! The phase of this node between connect() and the last view: in the primary component or not, leaving or not, and how
 //! much its server knows of that.
 
+use trireme_mutants::{Mutant, planted};
+
+use crate::action::Code;
+use crate::context::Context;
+use crate::member_state::NodeState;
+use crate::state_transfer::Place;
+
 /// The reasons for which the node leaves. Several may come together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Departure {
@@ -57,6 +64,21 @@ impl Lifecycle {
     /// Returns true if the node is in the primary component and stays.
     pub(crate) fn takes_part(&self) -> bool {
         self.is_primary && !self.is_leaving()
+    }
+
+    /// Returns true if the order would accept a write-set of this node.
+    pub(crate) fn may_write(&self, context: &Context, place: Place) -> bool {
+        let in_step = |s| s != NodeState::Joiner && place == Place::Active;
+        let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
+        context.my_node_state().is_some_and(joined) && self.takes_part()
+    }
+
+    /// Returns the answer to a call that has certainly failed.
+    pub(crate) fn refusal(&self) -> Code {
+        match self.has_diverged() {
+            true => Code::NodeFail,
+            false => Code::ConnFail,
+        }
     }
 
     /// Returns true if the node founds or continues a history, and its first view is still to come.

@@ -1,44 +1,81 @@
-//! Reports of this node to the group, to the order and to the log: the members with a vote, Joined, Synced, its
-//! desyncs, its applied watermark, and the entries that the log must keep.
+//! This node as a member: what it reports to the order (Joined, Synced, its applied watermark, that it has caught up),
+//! its desyncs (`membership/desyncs.rs`), and its donations (`membership/donor.rs`).
 
-use trireme_group::{Incarnation, Position, SubmissionId};
+mod desyncs;
+mod donor;
+
+use trireme_certification::Seqno;
+use trireme_group::{Incarnation, SubmissionId};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level, LogAction};
-use crate::flow_control;
+use crate::action_queue::ActionQueue;
+use crate::context::Context;
+use crate::database::Database;
+use crate::executor::Executor;
+use crate::flow_control::{self, FlowControl, FlowOutput};
 use crate::history::History;
+use crate::intake::Intake;
+use crate::lifecycle::Lifecycle;
 use crate::member_state::NodeState;
 use crate::message::Message;
-use crate::replicator::Replicator;
-use crate::retention::log_is_deep_enough;
-use crate::state_transfer::Place;
-use crate::submissions::Sent;
+use crate::payload::Payload;
+use crate::retention::{Retention, log_is_deep_enough};
+use crate::state_transfer::{Place, StateTransfer};
+use crate::submissions::{Sent, Submissions};
+use crate::work::Task;
 
-impl Replicator {
-    /// Tells the group the members with a vote, when they have changed (rule 3).
-    pub(crate) fn tell_joined(&mut self) {
-        let Some(control) = self.context.control() else {
-            return;
-        };
-        if self.transfer.is_over() {
-            return;
-        }
-        self.out.tell_joined(control);
+pub(crate) use donor::CANCELED;
+
+/// The parts that this node's reports come from.
+pub(crate) struct Membership<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) intake: &'a Intake,
+    pub(crate) out: &'a mut ActionQueue,
+    pub(crate) lifecycle: &'a mut Lifecycle,
+    pub(crate) transfer: &'a mut StateTransfer,
+    pub(crate) database: &'a mut Database,
+    pub(crate) executor: &'a mut Executor,
+    pub(crate) submissions: &'a mut Submissions,
+    pub(crate) retention: &'a mut Retention,
+    pub(crate) flow_control: &'a mut FlowControl,
+}
+
+/// Returns the length of the apply queue: the entries that are delivered, and not handed to the server.
+pub(crate) fn backlog(executor: &Executor, intake: &Intake) -> usize {
+    executor.waiting_applies() + intake.len()
+}
+
+impl Membership<'_> {
+    fn may_write(&self) -> bool {
+        let place = self.transfer.place();
+        self.lifecycle.may_write(self.context, place)
     }
 
+    /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
+    fn submit_once(&mut self, sent: Sent, message: &Message) {
+        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
+        self.out.extend(submit);
+    }
+
+    // --- reports to the order
+
     /// Reports this node's changes to the order: Joined, Synced, its desyncs.
-    pub(crate) fn pursue_membership(&mut self, history: &dyn History) {
+    pub(crate) fn pursue(&mut self, history: &dyn History) {
         let may_say = self.submissions.may_say(self.context.now_ms());
         if !self.lifecycle.takes_part() || self.transfer.place() != Place::Active || !may_say {
             return;
         }
         self.settle_desyncs();
         self.settle_undecided();
-        self.owed_donation();
+        self.report_donation();
         match self.context.my_node_state() {
             Some(NodeState::Joiner)
-                if self.has_joined() && log_is_deep_enough(&self.context, history) =>
+                if self.has_joined() && log_is_deep_enough(self.context, history) =>
             {
-                self.end_doubt();
+                if let Some(gtid) = self.database.end_doubt() {
+                    self.out.action_passed(gtid);
+                }
                 self.submit_once(Sent::Joined, &Message::Joined);
             }
             Some(NodeState::Joined)
@@ -53,12 +90,41 @@ impl Replicator {
         }
     }
 
+    /// Submits an entry behind the undecided submissions: its place in the order reveals their fate.
+    fn settle_undecided(&mut self) {
+        if self.submissions.has_undecided() {
+            let low = self.executor.low();
+            self.submit_once(Sent::Applied, &Message::Applied(low));
+        }
+    }
+
+    /// Returns true if this joiner may write: it has the entries that were ordered before its transfer ended, and its
+    /// donor has finished. A state lacks the fragments that its donor abandoned, so nothing here holds the rows that
+    /// they lock elsewhere. Their rollback comes before the donor's report; without the donor, the view closes its
+    /// transactions (rule 7).
+    fn has_joined(&self) -> bool {
+        let control = self.context.control().into_iter();
+        let mut members = control.flat_map(|c| c.members.values());
+        let is_given = members.any(|m| m.donates_to == Some(self.context.me()));
+        let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
+        self.executor.low() >= self.transfer.joined_at() && !waits
+    }
+
+    /// Tells the server that it is synced, once after each return to that state.
+    pub(crate) fn tell_synced(&mut self) {
+        let synced = self.context.my_node_state() == Some(NodeState::Synced);
+        if synced && self.lifecycle.show_synced() {
+            (self.transfer).queue((Task::Synced, None, Payload::None), self.executor);
+        }
+    }
+
     /// Reports this node's applied watermark, when that is due.
     pub(crate) fn report_applied(&mut self) {
         let (may_write, low) = (self.may_write(), self.executor.low());
         let least_seen = self.submissions.least_seen();
-        if let Some(watermark) = (self.retention).report(&self.context, may_write, low, least_seen)
-        {
+        let watermark: Option<Seqno> =
+            (self.retention).report(self.context, may_write, low, least_seen);
+        if let Some(watermark) = watermark {
             self.submit_once(Sent::Applied, &Message::Applied(watermark));
         }
     }
@@ -68,7 +134,7 @@ impl Replicator {
         if self.transfer.place() != Place::Active {
             return; // the database may follow from the own log
         }
-        if let Some(pin) = self.retention.pin(&self.context, self.executor.low()) {
+        if let Some(pin) = self.retention.pin(self.context, self.executor.low()) {
             self.out.push(Action::Log(LogAction::Pin {
                 keep_from: pin.keep_from,
                 unreported: pin.unreported,
@@ -76,29 +142,32 @@ impl Replicator {
         }
     }
 
-    /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
-    pub(crate) fn submit_once(&mut self, sent: Sent, message: &Message) {
-        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
-        self.out.extend(submit);
-    }
+    // --- flow control
 
-    /// Updates flow control, and sends the write-sets that waited for it.
+    /// Watches the apply queue and the peers' requests.
     pub(crate) fn watch_flow(&mut self) {
-        let queue = self.queue();
-        for output in (self.flow_control).watch(&self.context, &self.lifecycle, queue) {
+        let queue = backlog(self.executor, self.intake);
+        for output in (self.flow_control).watch(self.context, self.lifecycle, queue) {
             self.carry_out_flow(output);
         }
-        self.send_held();
+    }
+
+    /// Charges the member that holds up own writers. To be called when all permitted write-sets have gone.
+    pub(crate) fn charge_flow(&mut self) {
         let writers_wait = self.submissions.is_any_held();
-        let output = (self.flow_control).charge(&self.context, &self.lifecycle, writers_wait);
+        let output = (self.flow_control).charge(self.context, self.lifecycle, writers_wait);
         if let Some(output) = output {
             self.carry_out_flow(output);
         }
     }
 
-    /// Returns the length of the apply queue.
-    pub(crate) fn queue(&self) -> usize {
-        self.executor.waiting_applies() + self.intake.len()
+    fn carry_out_flow(&mut self, output: FlowOutput) {
+        match output {
+            FlowOutput::Send(to, message) => self.out.send(to, &message),
+            FlowOutput::LeaveOut(member) => {
+                self.submit_once(Sent::LeaveOut(member), &Message::LeaveOut(member));
+            }
+        }
     }
 
     /// Handles the order's decision on a proposal to leave out a member.
@@ -117,7 +186,7 @@ impl Replicator {
                 "this node does not keep pace, {why}: the group has set it to desynced, out of flow control, until it has \
                  caught up. {} write-sets wait to be applied here; look for a lock, a slow disk or processor, or raise \
                  wsrep_slave_threads",
-                self.queue()
+                backlog(self.executor, self.intake)
             )
         } else {
             format!(
@@ -126,7 +195,7 @@ impl Replicator {
                 self.context.name_of(member),
             )
         };
-        self.log(Level::Info, text);
+        self.out.log(Level::Info, text);
     }
 
     /// Handles that a member that was left out takes part in flow control again.
@@ -139,24 +208,18 @@ impl Replicator {
             "member {} has caught up and takes part in flow control again",
             self.context.name_of(from)
         );
-        self.log(Level::Info, text);
+        self.out.log(Level::Info, text);
     }
 
     /// Returns true if so few entries are left to apply, here and on their way here, that the node may count as synced.
-    pub(crate) fn has_caught_up(&self) -> bool {
-        let left = (self.intake.to_come()).saturating_add(self.queue() as u64);
-        flow_control::has_caught_up(&self.context, left)
+    fn has_caught_up(&self) -> bool {
+        let queue = backlog(self.executor, self.intake) as u64;
+        let left = (self.intake.to_come()).saturating_add(queue);
+        flow_control::has_caught_up(self.context, left)
     }
 
     /// Returns true if the group has left this node out, and it has caught up.
     fn may_come_back(&self) -> bool {
-        self.flow_control.may_come_back(&self.context) && self.has_caught_up()
-    }
-
-    /// Notes the group's commit point; None: the group does not know it. It may be beyond the last delivery here, if
-    /// this node's log lacks entries, or if they are still being read from the log. Returns true if it is known again:
-    /// then the node must check its state.
-    pub fn note_commit(&mut self, position: Option<Position>) -> bool {
-        self.intake.note_commit(position)
+        self.flow_control.may_come_back(self.context) && self.has_caught_up()
     }
 }

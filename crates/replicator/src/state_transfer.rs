@@ -9,6 +9,7 @@
 mod control_pull;
 mod ist;
 mod partial;
+mod probe;
 mod progress;
 mod sst;
 
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
+use crate::executor::Executor;
 use crate::payload::Payload;
 use crate::peer_message::SnapshotChunk;
 use crate::work::Task;
@@ -237,16 +239,19 @@ impl StateTransfer {
 
     // --- callbacks that wait
 
-    /// Keeps a callback that must wait; returns it if it goes into the apply queue now.
-    pub(crate) fn hold_back(&mut self, later: Later) -> Option<Later> {
+    /// Gives the server its next callback: at once, or when the state transfer has ended. A callback with a seqno takes
+    /// its place in the order.
+    pub(crate) fn queue(&mut self, later: Later, executor: &mut Executor) {
         match &mut self.stage {
-            Stage::Closed | Stage::Admission(_) | Stage::Final => None,
+            Stage::Closed | Stage::Admission(_) | Stage::Final => {}
             Stage::Transfer(transfer) => {
                 transfer.spilled |= later.2.is_in_log();
                 transfer.later.push_back(later);
-                None
             }
-            Stage::Active => Some(later),
+            Stage::Active => {
+                let (task, seqno, payload) = later;
+                executor.enqueue(task, seqno, payload);
+            }
         }
     }
 

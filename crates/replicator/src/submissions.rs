@@ -12,6 +12,7 @@ use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, GroupAction};
+use crate::action_queue::ActionQueue;
 use crate::event::{ConnId, Ticket, TrxId};
 use crate::message::Message;
 use crate::writeset::WriteSetDraft;
@@ -164,7 +165,7 @@ impl Submissions {
         }
     }
 
-    /// Submits a rollback fragment.
+    /// Submits a rollback fragment. `last_seen`: everything up to it is released.
     pub(crate) fn rollback(&mut self, trx: TrxId, last_seen: Seqno) -> Option<Action> {
         let draft = WriteSetDraft::rollback(trx);
         let is_sent = !planted(Mutant::RollbackNotSent);
@@ -176,12 +177,26 @@ impl Submissions {
         self.lost_rollbacks.push(trx);
     }
 
-    pub(crate) fn has_lost_rollbacks(&self) -> bool {
-        !self.lost_rollbacks.is_empty()
+    /// Submits the rollback fragments that could not be sent, or that the group let go of when it lost the majority,
+    /// whatever their fate. The next view may leave their transactions open, and one rollback too many does no harm.
+    /// Returns true if a write-set or total-order action may follow: it may hold the locks of these transactions, so
+    /// none overtakes a lost rollback (rule 7). `may_write`: the order would take them. `low`: see
+    /// [`Self::rollback`].
+    pub(crate) fn rollbacks_are_sent(
+        &mut self,
+        now_ms: u64,
+        may_write: bool,
+        low: Seqno,
+        out: &mut ActionQueue,
+    ) -> bool {
+        if may_write {
+            out.extend(self.lost_rollbacks(now_ms, low));
+        }
+        self.lost_rollbacks.is_empty()
     }
 
     /// Submits the lost rollback fragments, unless the group has just refused a submission.
-    pub(crate) fn lost_rollbacks(&mut self, now_ms: u64, last_seen: Seqno) -> Vec<Action> {
+    fn lost_rollbacks(&mut self, now_ms: u64, last_seen: Seqno) -> Vec<Action> {
         if !self.may_say(now_ms) {
             return Vec::new();
         }

@@ -254,11 +254,11 @@ impl Voting {
         self.dummies.insert(seqno);
     }
 
-    /// Notes that an SST has replaced the database; it ends at `seqno`. Returns one `MarkSafe` for each presumption.
-    pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> Vec<VotingOutput> {
+    /// Notes that an SST has replaced the database; it ends at `seqno`. Returns the number of presumptions that are
+    /// over: one [`VotingOutput::MarkSafe`] for each.
+    pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> usize {
         self.snapshot_at = seqno;
-        let presumed = std::mem::take(&mut self.presumed);
-        presumed.iter().map(|_| VotingOutput::MarkSafe).collect()
+        std::mem::take(&mut self.presumed).len()
     }
 }
 
@@ -320,7 +320,7 @@ mod tests {
         let ended = voting.decided(5, 0);
         assert_eq!(ended, Some(vec![VotingOutput::MarkSafe, diverged]));
         let (mut voting, _) = disputed(Standpoint::FirstToKnow);
-        assert_eq!(voting.snapshot_taken(9), [VotingOutput::MarkSafe]);
+        assert_eq!(voting.snapshot_taken(9), 1);
         assert_eq!(voting.decided(5, 0), None);
     }
 }

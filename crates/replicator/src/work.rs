@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Incarnation, Member};
+use trireme_group::{Configuration, Incarnation, Member};
 
 use crate::action::Code;
+use crate::context::Context;
 use crate::event::{ConnId, TrxId};
 use crate::gtid::Gtid;
 use crate::writeset::WriteSet;
@@ -110,4 +111,30 @@ pub struct View {
     pub members: Vec<Member>,
     /// Application protocol: the lowest of the members'.
     pub app_protocol: i32,
+}
+
+impl View {
+    /// Returns a primary view as the server sees it. `gtid`: its place in the order.
+    pub(crate) fn primary(gtid: Gtid, configuration: &Configuration, me: Incarnation) -> View {
+        View {
+            gtid,
+            number: i64::try_from(configuration.number).unwrap_or(i64::MAX),
+            primary: true,
+            my_index: configuration.index_of(me),
+            members: configuration.members.clone(),
+            app_protocol: configuration.app_protocol(),
+        }
+    }
+
+    /// Returns the view of a component without a majority. `gtid`: the last of the order here.
+    pub(crate) fn non_primary(gtid: Gtid, members: Vec<Member>, context: &Context) -> View {
+        View {
+            gtid,
+            number: -1,
+            primary: false,
+            my_index: members.iter().position(|m| m.incarnation == context.me()),
+            app_protocol: context.my_member().app_protocol,
+            members,
+        }
+    }
 }

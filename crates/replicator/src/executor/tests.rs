@@ -64,7 +64,7 @@ fn apply(seqno: Seqno, flags: u32) -> Task {
 #[test]
 fn an_own_transaction_is_answered_and_commits_in_order_behind_an_applied_one() {
     let (mut executor, context) = (executor(), context());
-    executor.enqueue(apply(5, 0), Some(5), Payload::None, true);
+    executor.enqueue(apply(5, 0), Some(5), Payload::None);
     assert!(executor.begin(1, 10, false, true));
     let passed = executor.own_ordered(&context, 1, ordered(6), Verdict::Pass);
     assert_eq!(passed, (10, Answer::at(Code::Ok, gtid(6), 5)));
@@ -129,7 +129,7 @@ fn what_cannot_be_known_is_a_node_failure_and_what_was_not_sent_a_definite_one()
 #[test]
 fn an_own_action_has_commit_order_to_itself() {
     let mut executor = executor();
-    executor.enqueue(apply(5, 0), Some(5), Payload::None, true);
+    executor.enqueue(apply(5, 0), Some(5), Payload::None);
     executor.begin_action(3, 20, true);
     assert!(executor.send_action(3) && !executor.send_action(3));
     executor.action_ordered(3, 6, 5, false);
@@ -155,7 +155,7 @@ fn an_own_action_has_commit_order_to_itself() {
 #[test]
 fn an_action_of_another_is_noted_before_it_is_handed_out() {
     let mut executor = executor();
-    executor.enqueue(apply(5, flags::ISOLATION), Some(5), Payload::None, true);
+    executor.enqueue(apply(5, flags::ISOLATION), Some(5), Payload::None);
     assert_eq!(executor.take().map(|work| work.id), None);
     let announced = executor.announce();
     assert_eq!((announced.action, announced.wake), (Some(gtid(5)), 1));
@@ -165,11 +165,11 @@ fn an_action_of_another_is_noted_before_it_is_handed_out() {
 #[test]
 fn a_database_that_has_diverged_uses_up_the_places_of_what_waits() {
     let mut executor = executor();
-    executor.enqueue(apply(5, 0), Some(5), Payload::None, true);
-    executor.enqueue(Task::Synced, None, Payload::None, true);
+    executor.enqueue(apply(5, 0), Some(5), Payload::None);
+    executor.enqueue(Task::Synced, None, Payload::None);
     executor.diverge();
     assert_eq!((executor.low(), executor.waiting_applies()), (5, 0));
-    executor.enqueue(apply(6, 0), Some(6), Payload::None, false);
+    executor.enqueue(apply(6, 0), Some(6), Payload::None);
     assert_eq!(executor.low(), 6);
     assert!(!executor.queue().is_idle(), "Synced waits");
 }
@@ -177,9 +177,9 @@ fn a_database_that_has_diverged_uses_up_the_places_of_what_waits() {
 #[test]
 fn a_new_connection_keeps_the_place_in_the_history_and_nothing_else() {
     let mut executor = executor();
-    executor.enqueue(apply(5, 0), Some(5), Payload::None, true);
+    executor.enqueue(apply(5, 0), Some(5), Payload::None);
     assert!(executor.begin(1, 10, false, true));
-    executor.start_over();
+    executor.start_over(true);
     assert!(executor.queue().is_idle());
     assert_eq!((executor.open_transactions(), executor.low()), (0, 4));
     executor.forget_history();

@@ -50,7 +50,11 @@ pub fn peer_message(dice: &mut Dice, me: &Replicator, bytes: &Bytes) -> Bytes {
             _ => *at_least = dice.near(*at_least),
         },
         PeerMessage::SnapshotChunk(chunk) => {
-            let whole = me.context.control().cloned().filter(|_| chunk.offset == 0);
+            let whole = me
+                .context()
+                .control()
+                .cloned()
+                .filter(|_| chunk.offset == 0);
             match (dice.below(4), whole) {
                 (0..=2, Some(mut whole)) => {
                     control(dice, &mut whole);

@@ -9,6 +9,7 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
 use super::partial::Partial;
+use super::probe::Probe;
 use crate::history::{Recorded, RecordedPart};
 use crate::peer_message::PeerMessage;
 
@@ -18,25 +19,6 @@ const TIMEOUT_MS: u64 = 1000;
 const REPORT_MS: u64 = 10_000;
 /// Maximum of unanswered pulls in a row, per member; then the attempt ends.
 const MAX_ROUNDS: u32 = 5;
-
-/// The check that members have the entries that this node lacks. It is made before the server gets its first entry,
-/// while the server can still take an SST. A server with a gap behind the entries that it has taken can only restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Probe {
-    NotBegun,
-    /// Members are asked for this entry.
-    Asks {
-        seqno: Seqno,
-        before_script: bool,
-    },
-    /// The donor to be is asked for the last entry, to see whether it lives. Any answer will do.
-    Greets(Seqno),
-    /// `shown_by`: the member that has answered; None: no member was asked, or the donor to be did not answer.
-    Done {
-        before_script: bool,
-        shown_by: Option<Incarnation>,
-    },
-}
 
 /// A pull of missing entries.
 #[derive(Debug)]
@@ -52,11 +34,8 @@ pub(crate) struct Ist {
     deadline_ms: u64,
     /// Number of unanswered pulls in a row.
     silent: u32,
-    /// There may be a gap between the entries of this node and those of members: a member must show the first entry
-    /// behind it. That entry is not kept.
+    /// An entry that a member shows in this check is not kept.
     probe: Probe,
-    /// True if a donor to be was greeted.
-    greeted: bool,
     /// True if something was handed to the server: it can no longer take an SST. The first such thing is a view at the
     /// database's position (rule 6).
     begun: bool,
@@ -138,8 +117,7 @@ impl Ist {
             asked: false,
             deadline_ms: 0,
             silent: 0,
-            probe: Probe::NotBegun,
-            greeted: false,
+            probe: Probe::default(),
             begun,
             after_snapshot: false,
             reported_ms: now_ms,
@@ -208,12 +186,7 @@ impl Ist {
             self.asked = false;
             self.silent += 1;
             self.sources.rotate_left(1);
-            if matches!(self.probe, Probe::Greets(_)) {
-                self.probe = Probe::Done {
-                    before_script: true,
-                    shown_by: None,
-                };
-            }
+            self.probe.is_not_answered();
             if self.silent > MAX_ROUNDS * self.sources.len() as u32 {
                 self.sources.clear();
             }
@@ -221,37 +194,23 @@ impl Ist {
         Next::Entry(self.next)
     }
 
-    /// Returns true if the check for a gap was not made yet. `before_script`: a check for entries that are handed over
-    /// without a script is not enough.
+    /// Returns true if the check for a gap was not made yet; see [`Probe::is_due`].
     pub(crate) fn is_to_probe(&self, before_script: bool) -> bool {
-        match self.probe {
-            Probe::NotBegun => true,
-            Probe::Greets(_) => false,
-            Probe::Asks {
-                before_script: checked,
-                ..
-            }
-            | Probe::Done {
-                before_script: checked,
-                ..
-            } => before_script && !checked,
-        }
+        self.probe.is_due(before_script)
     }
 
     /// Returns true if this member has shown, within the check, that it lives and has the entries.
     pub(crate) fn was_shown_by(&self, member: Incarnation) -> bool {
-        matches!(self.probe, Probe::Done { shown_by: Some(by), .. } if by == member)
+        self.probe.was_shown_by(member)
     }
 
     /// Makes the node ask the donor to be whether it lives, if the check has asked nobody. Returns false if that is not
     /// possible, or was done before.
     pub(crate) fn greet(&mut self, donor: Incarnation) -> bool {
-        let asked_nobody = matches!(self.probe, Probe::Done { shown_by: None, .. });
-        if !asked_nobody || self.greeted || !self.sources.contains(&donor) {
+        if !self.sources.contains(&donor) || !self.probe.greet(self.last) {
             return false;
         }
         self.prefer(donor);
-        (self.greeted, self.probe) = (true, Probe::Greets(self.last));
         true
     }
 
@@ -270,24 +229,12 @@ impl Ist {
         // kept.
         let asks = lacking.filter(|seqno| !self.begun && (before_script || *seqno > self.next));
         self.partial = None;
-        self.probe = match asks {
-            Some(seqno) => Probe::Asks {
-                seqno,
-                before_script,
-            },
-            None => Probe::Done {
-                before_script,
-                shown_by: None,
-            },
-        };
+        self.probe.begin(asks, before_script);
     }
 
     /// Returns the entry that one of the members must show.
     pub(crate) fn probed(&self) -> Option<Seqno> {
-        match self.probe {
-            Probe::Asks { seqno, .. } | Probe::Greets(seqno) => Some(seqno),
-            Probe::NotBegun | Probe::Done { .. } => None,
-        }
+        self.probe.asks()
     }
 
     /// Asks a member for the wanted entry and the ones behind it. None: no member has it.
@@ -313,26 +260,10 @@ impl Ist {
             return Answered::Unasked;
         }
         (self.asked, self.silent) = (false, 0);
-        match self.probe {
-            Probe::NotBegun | Probe::Done { .. } => Answered::Take,
-            Probe::Asks {
-                seqno,
-                before_script,
-            } if shown == Some(seqno) => {
-                self.probe = Probe::Done {
-                    before_script,
-                    shown_by: Some(from),
-                };
-                Answered::ProbeOver
-            }
-            Probe::Asks { seqno, .. } => Answered::Lacks(seqno),
-            Probe::Greets(_) => {
-                self.probe = Probe::Done {
-                    before_script: true,
-                    shown_by: Some(from),
-                };
-                Answered::ProbeOver
-            }
+        match self.probe.answered(from, shown) {
+            None => Answered::Take,
+            Some(Ok(())) => Answered::ProbeOver,
+            Some(Err(seqno)) => Answered::Lacks(seqno),
         }
     }
 

@@ -75,7 +75,7 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
         .encode();
         let from = incarnation(0);
         cluster.event(joiner, Event::PeerMessage { from, bytes });
-        let pull = cluster.nodes[joiner].replicator.transfer.pull();
+        let pull = cluster.nodes[joiner].replicator.transfer().pull();
         pull.expect("it has no state yet").received_bytes()
     };
     assert_eq!(say(&mut cluster, 0, 20, 21), 0, "longer than the whole");
@@ -290,7 +290,7 @@ fn only_so_many_views_are_remembered() {
         cluster.reconfigure(change);
     }
     cluster.settle();
-    let control = cluster.nodes[0].replicator.context.control();
+    let control = cluster.nodes[0].replicator.context().control();
     assert_eq!(control.map(|c| c.views.len()), Some(64));
     cluster.assert_settled();
 }

@@ -429,7 +429,7 @@ fn a_donation_that_a_reset_has_swallowed_is_given_up() {
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.settle();
     let donates = |cluster: &Cluster, node: usize| {
-        let control = cluster.nodes[joiner].replicator.context.control();
+        let control = cluster.nodes[joiner].replicator.context().control();
         control.expect("in step").members[&incarnation(node)]
             .donates_to
             .is_some()

@@ -333,7 +333,7 @@ impl World<'_> {
         let node = self.dice.below(self.cluster.nodes.len());
         let mut control: Control = self.cluster.nodes[node]
             .replicator
-            .context
+            .context()
             .control()
             .cloned()?;
         change::control(&mut self.dice, &mut control);
@@ -356,7 +356,7 @@ impl World<'_> {
 
     /// The liar sends something to a node's replicator.
     fn lie_beside_it(&mut self, to: usize) {
-        let pull = self.cluster.nodes[to].replicator.transfer.pull();
+        let pull = self.cluster.nodes[to].replicator.transfer().pull();
         let round = pull.map_or(1, |pull| pull.round());
         let round = match self.dice.below(4) {
             0 => self.dice.near(round),
@@ -423,7 +423,7 @@ impl World<'_> {
         let from = incarnation(LIAR);
         self.cluster.event(to, Event::PeerMessage { from, bytes });
         // Whatever the node's state is by now, it can be given away.
-        if let Some(control) = self.cluster.nodes[to].replicator.context.control() {
+        if let Some(control) = self.cluster.nodes[to].replicator.context().control() {
             let again = Control::decode(control.encode());
             let error = again.err();
             assert_eq!(error, None, "a control state is read again");

@@ -403,7 +403,7 @@ fn a_desynced_member_still_holds_back_the_floor() {
     let floor = |c: &Cluster| {
         c.nodes[0]
             .replicator
-            .context
+            .context()
             .control()
             .unwrap()
             .certification

@@ -200,7 +200,7 @@ fn the_log_keeps_what_another_has_not_reported() {
         commit(&mut cluster, 1);
         while cluster.deliver(0) || cluster.deliver(1) {}
     }
-    let control = cluster.nodes[0].replicator.context.control();
+    let control = cluster.nodes[0].replicator.context().control();
     assert!(control.unwrap().certification.floor() > first + 80);
     assert!(log_keeps(&cluster, first));
     cluster.settle();

@@ -57,7 +57,7 @@ fn a_view_without_its_origin_closes_a_transaction() {
     // Its node comes back without having seen the view: it sends as if nothing had happened.
     deliver_all(&mut cluster);
     let joined = cluster.nodes[1].replicator.last_seqno().unwrap();
-    let control = cluster.nodes[1].replicator.context.control().unwrap();
+    let control = cluster.nodes[1].replicator.context().control().unwrap();
     let origin = cluster.nodes[0].incarnation;
     assert!(control.stream_was_closed(origin, joined - 2));
     assert!(!control.stream_was_closed(origin, joined - 1));

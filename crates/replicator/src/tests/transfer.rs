@@ -6,7 +6,7 @@ use trireme_group::{Delivery, SubmissionId, Uuid};
 
 use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
-use crate::donor::CANCELED;
+use crate::membership::CANCELED;
 use crate::message::Message;
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Recorded, Seqno, Task};

@@ -264,7 +264,7 @@ fn full_control() -> Control {
     cluster.nodes[2].threads = 0;
     cluster.certify(0, "k", KeyType::Exclusive);
     cluster.settle();
-    let control = cluster.nodes[0].replicator.context.set_control(None);
+    let control = cluster.nodes[0].replicator.context_mut().set_control(None);
     let mut control = control.expect("in step");
     control.failed.push_back(incarnation(7));
     assert!(!control.forks.is_empty() && control.votes.result(seqno + 1).is_some());
@@ -324,7 +324,7 @@ fn what_is_cut_short_or_goes_on_is_refused() {
 #[test]
 fn a_control_state_with_too_many_overrides_is_refused() {
     let mut cluster = Cluster::of(1);
-    let control = cluster.nodes[0].replicator.context.control_mut();
+    let control = cluster.nodes[0].replicator.context_mut().control_mut();
     let control = control.expect("in step");
     for (count, is_read) in [(OVERRIDES_MAX, true), (OVERRIDES_MAX + 1, false)] {
         control.forks = vec![(Uuid([3; 16]), 1); count];

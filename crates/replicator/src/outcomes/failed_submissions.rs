@@ -3,11 +3,11 @@
 use trireme_group::{Fate, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Answer, Code};
-use crate::replicator::Replicator;
-use crate::submissions::Sent;
+use super::Outcomes;
+use crate::action::{Action, Answer, Code, GroupAction};
+use crate::submissions::{Dropped, Held, Sent};
 
-impl Replicator {
+impl Outcomes<'_> {
     /// Takes in that a submission will not be answered by a delivery.
     pub(crate) fn failed(&mut self, id: SubmissionId, fate: Fate) {
         if id.incarnation != self.context.me() {
@@ -28,11 +28,12 @@ impl Replicator {
         if unknown && !planted(Mutant::EpochNotRaised) {
             self.submissions.raise_epoch();
         }
+        let refusal = self.lifecycle.refusal();
         match sent {
             Sent::Trx(id) => {
-                let given_up = self.executor.give_up(id, unknown, self.refusal());
+                let given_up = self.executor.give_up(id, unknown, refusal);
                 if let Some((ticket, answer)) = given_up.answer {
-                    self.answer(ticket, answer);
+                    self.out.answer(ticket, answer);
                 }
                 if unknown && given_up.commits_stream && !self.lifecycle.is_leaving() {
                     self.become_inconsistent(&format!(
@@ -41,13 +42,14 @@ impl Replicator {
                 }
             }
             Sent::Toi(conn) => {
-                let code = self.refusal();
                 if let Some(ticket) = self.executor.give_up_action(conn) {
-                    self.answer(ticket, Answer::unordered(code));
+                    self.out.answer(ticket, Answer::unordered(refusal));
                 }
             }
             Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
-            Sent::Desync { ticket, .. } => self.answer(ticket, Answer::unordered(Code::TrxFail)),
+            Sent::Desync { ticket, .. } => {
+                (self.out).answer(ticket, Answer::unordered(Code::TrxFail));
+            }
             // The node repeats it later.
             Sent::StateRequest => (self.transfer).request_failed(true, self.context.now_ms()),
             Sent::InDoubt
@@ -63,6 +65,18 @@ impl Replicator {
         }
     }
 
+    /// Returns true if the client must learn the submission's fate, although the group does not know it. The last
+    /// fragment of a streaming transaction cannot be applied here without the earlier ones, which its client holds. The
+    /// client waits until the order decides, or until nothing more is applied (rule 7).
+    fn must_be_decided(&self, sent: Sent) -> bool {
+        let Sent::Trx(trx) = sent else {
+            return false;
+        };
+        self.executor.commits_stream(trx) && !planted(Mutant::UndecidedCommitFails)
+    }
+
+    // --- all that wait
+
     /// Answers all waiting callers: no caller may wait for an answer that will not come.
     pub(crate) fn wake_clients(&mut self, last_call: bool) {
         self.give_up_unsent();
@@ -74,14 +88,47 @@ impl Replicator {
                 self.give_up(sent, true);
             }
         }
-        for ticket in self
-            .callers
-            .give_up_reads_from(self.executor.next_to_pass())
-        {
-            self.answer_sync_wait(ticket, Code::TrxFail);
-        }
+        self.give_up_reads();
         for ticket in self.callers.give_up_pauses() {
-            self.answer(ticket, Answer::unordered(Code::ConnFail));
+            (self.out).answer(ticket, Answer::unordered(Code::ConnFail));
         }
+    }
+
+    /// Answers all reads whose wait may never end.
+    pub(crate) fn give_up_reads(&mut self) {
+        let next = self.executor.next_to_pass();
+        for ticket in self.callers.give_up_reads_from(next) {
+            let gtid = self.executor.last_committed();
+            self.out.answer_read(ticket, Code::TrxFail, gtid);
+        }
+    }
+
+    /// Gives up all submissions in flight, because the group's log begins anew.
+    pub(crate) fn give_up_all_sent(&mut self) {
+        for (_, sent) in self.submissions.take_all() {
+            self.give_up(sent, true);
+        }
+    }
+
+    /// Gives up all write-sets that wait here.
+    pub(crate) fn give_up_unsent(&mut self) {
+        for dropped in self.submissions.give_up_waiting() {
+            match dropped {
+                Dropped::Recall { bulk } => self.recall(bulk),
+                Dropped::GivenUp(sent) => self.give_up(sent, false),
+            }
+        }
+    }
+
+    /// Drops a held write-set: the group forgets its bulk payload.
+    pub(crate) fn drop_held(&mut self, held: &Held) {
+        if let Some(bulk) = held.draft.bulk() {
+            self.recall(bulk);
+        }
+        self.give_up(held.sent, false);
+    }
+
+    fn recall(&mut self, bulk: u64) {
+        self.out.push(Action::Group(GroupAction::Recall { bulk }));
     }
 }

@@ -5,22 +5,22 @@ use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
+use super::{Joiner, never_received};
 use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level};
 use crate::control::Control;
-use crate::donor::CANCELED;
 use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
-use crate::incremental::never_received;
+use crate::membership::CANCELED;
 use crate::message::Message;
-use crate::replicator::Replicator;
 use crate::state_transfer::{Ist, Prepared, Received, Resumed};
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
-impl Replicator {
+impl Joiner<'_> {
     pub(crate) fn request_snapshot(&mut self) {
-        self.log(Level::Info, "Gap in state sequence. Need state transfer.");
+        self.out
+            .log(Level::Info, "Gap in state sequence. Need state transfer.");
         self.executor.push_last(Task::SstRequest);
     }
 
@@ -74,7 +74,8 @@ impl Replicator {
             preference: self.context.options().sst_donor.clone(),
             bypass: self.transfer.awaits_script(),
         };
-        self.submit(Sent::StateRequest, &message);
+        self.out
+            .push(self.submissions.submit(Sent::StateRequest, &message));
     }
 
     /// Warns once, if no member has a database: the donor that the node keeps requesting will not come by itself.
@@ -90,40 +91,11 @@ impl Replicator {
              and start it with --wsrep-new-cluster, then the others. What was committed above that position is lost",
             self.database.local()
         );
-        self.log(Level::Warn, text);
+        self.out.log(Level::Warn, text);
     }
 
-    /// Handles an ordered request of any joiner: all nodes choose the same donor, or none.
-    pub(crate) fn state_requested(
-        &mut self,
-        id: SubmissionId,
-        donor: Option<Incarnation>,
-        (request, bypass): (Bytes, Option<Gtid>),
-        preference: &str,
-    ) {
-        let joiner = self.context.name_of(id.incarnation);
-        let wanted = if preference.is_empty() {
-            "*any*"
-        } else {
-            preference
-        };
-        let text = format!("Member {joiner} requested state transfer from '{wanted}'");
-        match donor {
-            Some(donor) => {
-                let donor = self.context.name_of(donor);
-                self.log(Level::Info, format!("{text}. Selected {donor}(SYNCED) as donor."));
-            }
-            None => self.log(
-                Level::Warn,
-                format!("{text}, but it is impossible to select State Transfer donor: Resource temporarily unavailable"),
-            ),
-        }
-        if donor == Some(self.context.me()) {
-            self.begin_donation(request, bypass);
-        }
-        if id.incarnation != self.context.me() {
-            return;
-        }
+    /// Handles that the order has chosen this donor for the request of this node; None: there is none at present.
+    pub(crate) fn donor_chosen(&mut self, id: SubmissionId, donor: Option<Incarnation>) {
         self.submissions.take(id.number);
         match donor {
             None if self.transfer.awaits_script() && !self.has_donor() => self.give_up_snapshot(
@@ -133,7 +105,7 @@ impl Replicator {
                 self.transfer.request_failed(false, self.context.now_ms());
                 let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
                             Will keep retrying every 1 second(s)";
-                self.log(Level::Info, text);
+                self.out.log(Level::Info, text);
                 if !self.transfer.awaits_script() {
                     self.tell_nobody_has_database();
                 }
@@ -142,20 +114,19 @@ impl Replicator {
         }
     }
 
-    /// Handles a donor's report that it has finished.
-    pub(crate) fn donor_done(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
-        if id.incarnation == self.context.me() {
-            self.submissions.take(id.number);
-            self.lifecycle.forget_synced();
-        }
-        if joiner == Some(self.context.me()) {
-            self.state_is_whole();
-        }
-        let is_its_donor =
-            joiner == Some(self.context.me()) && self.transfer.donor_is_done(id.incarnation);
-        if is_its_donor && rcode < 0 {
-            let name = self.context.name_of(id.incarnation);
+    /// Handles the report of a donor of this node that it has finished.
+    pub(crate) fn donor_done(&mut self, donor: Incarnation, rcode: i32) {
+        self.state_is_whole();
+        if self.transfer.donor_is_done(donor) && rcode < 0 {
+            let name = self.context.name_of(donor);
             self.give_up_snapshot(&format!("State transfer from {name} failed: {rcode}."));
+        }
+    }
+
+    /// Notes that entries ordered up to here may complete the state that was sent to this joiner.
+    fn state_is_whole(&mut self) {
+        if let Some(seqno) = self.context.seqno() {
+            self.transfer.state_is_whole(seqno);
         }
     }
 
@@ -178,7 +149,7 @@ impl Replicator {
             let text = format!(
                 "Donor {donor} is no longer in the group: another one may pass the position on."
             );
-            return self.log(Level::Info, text);
+            return self.out.log(Level::Info, text);
         }
         self.give_up_snapshot(&format!(
             "Donor {donor} is no longer in the group. State transfer cannot be completed."
@@ -188,7 +159,7 @@ impl Replicator {
     /// Gives up the SST that the server awaits: it will never come.
     fn give_up_snapshot(&mut self, why: &str) {
         self.transfer.give_up();
-        self.fatal(never_received(why));
+        self.out.fatal(never_received(why));
     }
 
     /// Handles that the server ends itself within a transfer, say for an unknown variable in its configuration. It must
@@ -200,9 +171,9 @@ impl Replicator {
     }
 
     /// Makes the node leave within a transfer that will not end. The process goes on.
-    pub(crate) fn abandon_transfer(&mut self, level: Level, text: &str) {
+    pub(super) fn abandon_transfer(&mut self, level: Level, text: &str) {
         self.transfer.give_up();
-        self.log(level, text);
+        self.out.log(level, text);
         if self.lifecycle.leave() {
             self.out.push(Action::Group(GroupAction::Leave));
         }
@@ -215,7 +186,7 @@ impl Replicator {
             Received::Unasked => Code::ConnFail,
             Received::Kept | Received::Now => Code::Ok,
         };
-        self.answer(ticket, Answer::unordered(code));
+        self.out.answer(ticket, Answer::unordered(code));
         if received == Received::Now {
             self.brought(gtid, rcode);
         }
@@ -227,10 +198,12 @@ impl Replicator {
             return self.canceled();
         }
         if rcode != 0 || gtid.seqno < 0 {
-            return self.fatal(never_received(&format!("State transfer failed: {rcode}.")));
+            return self
+                .out
+                .fatal(never_received(&format!("State transfer failed: {rcode}.")));
         }
         if gtid.uuid != history {
-            return self.fatal(never_received(&format!(
+            return self.out.fatal(never_received(&format!(
                 "State transfer brought {gtid}, the group's history is {history}."
             )));
         }
@@ -265,7 +238,7 @@ impl Replicator {
 
     /// Continues an SST when the node is in step with the group again, after its log began anew meanwhile. It
     /// continues, because the server can be asked only once.
-    pub(crate) fn resume_snapshot(&mut self) {
+    pub(super) fn resume_snapshot(&mut self) {
         let Some(control) = self.context.control() else {
             return;
         };
@@ -273,8 +246,7 @@ impl Replicator {
             && !planted(Mutant::OldBranchSnapshotTaken);
         let (me, now_ms) = (self.context.me(), self.context.now_ms());
         let resumed = self.transfer.resume(control, me, is_forked, now_ms);
-        self.lifecycle.enter_primary();
-        self.out.push(Action::Host(HostAction::Admitted));
+        self.enter_primary();
         match resumed {
             Resumed::Forked => self.forked_in_transfer(),
             Resumed::DonorLost(donor) => self.donor_lost(donor),
@@ -293,10 +265,11 @@ impl Replicator {
         let Some(upto) = self.transfer.upto() else {
             return;
         };
-        let outputs = self.voting.snapshot_taken(seqno);
-        self.carry_out_voting(outputs);
+        for _ in 0..self.voting.snapshot_taken(seqno) {
+            self.out.push(Action::Host(HostAction::MarkSafe));
+        }
         self.forget_action();
-        self.note_overrides();
+        self.out.note_overrides(self.context.control());
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);
@@ -305,5 +278,11 @@ impl Replicator {
         let ist = Ist::behind_snapshot((seqno + 1 + skipped, upto), sources, now_ms);
         self.transfer.go_on_with(ist);
         self.transfer.follow_from(seqno, now_ms);
+    }
+
+    /// Forgets the action that the database may hold: an SST replaces it.
+    fn forget_action(&mut self) {
+        self.database.forget_action();
+        self.out.forget_action();
     }
 }

@@ -2,13 +2,17 @@
 
 use bytes::Bytes;
 use trireme_certification::{KeyType, Seqno};
-use trireme_group::{Incarnation, Position, Uuid};
+use trireme_group::{DatabaseProof, Incarnation, Position, Proof, Uuid};
 
+use super::Replicator;
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
+use crate::event::Connect;
+use crate::gtid::Gtid;
 use crate::history::History;
+use crate::last_action::LastAction;
 use crate::member_state::{MemberState, NodeState};
-use crate::replicator::Replicator;
+use crate::membership::backlog;
 use crate::state_transfer::{Place, Progress, SstPhase};
 use crate::status::{LocalState, NodeWait, Status};
 
@@ -95,7 +99,9 @@ impl Replicator {
             local_cert_failures: executor.local_cert_failures,
             local_replays: executor.local_replays,
             local_send_queue: counters.send_queue.length(self.submissions.waiting()),
-            local_recv_queue: executor.recv_queue.length(self.queue()),
+            local_recv_queue: executor
+                .recv_queue
+                .length(backlog(&self.executor, &self.intake)),
             local_cached_downto: history.first_seqno().unwrap_or(-1),
             flow_control_paused_ns: held_up_ms * 1_000_000,
             flow_control_paused: (held_up_ms as f64 / elapsed_ms as f64).min(1.0),
@@ -175,7 +181,7 @@ impl Replicator {
     }
 
     /// Logs a change of the state.
-    pub(crate) fn tell_state(&mut self) {
+    pub(super) fn tell_state(&mut self) {
         let (state, _) = self.local_state();
         self.out
             .tell_state(state, self.context.seqno().unwrap_or(-1));
@@ -344,5 +350,60 @@ impl Replicator {
             .into_iter()
             .flat_map(|c| c.forks.iter().map(|(id, _)| *id))
             .collect()
+    }
+
+    // --- for another connection, and for a cluster that may be amnesiac (rules 4, 5)
+
+    /// Returns the database's position when this connection began; seqno -1: unknown.
+    pub fn local(&self) -> Gtid {
+        self.database.local()
+    }
+
+    /// last_committed_id(): nil and -1 before the first view.
+    pub fn last_committed(&self) -> Gtid {
+        self.executor.last_committed()
+    }
+
+    /// Returns the proof that log and database give now (rule 5).
+    pub fn proof(&self) -> Proof {
+        let local = self.database.local();
+        let Some(control) = self.context.control() else {
+            // With an unknown log, the part that this database shares with others is unknown.
+            let database = match local.is_known() && !self.context.is_arbitrator() {
+                true => DatabaseProof::Unclear,
+                false => DatabaseProof::Nothing,
+            };
+            return Proof { known: 0, database };
+        };
+        let known = control.seqno().max(0) as u64;
+        let up_to = |seqno: Seqno| DatabaseProof::UpTo {
+            seqno: seqno.max(0) as u64,
+        };
+        let follows = self.executor.history() == control.history;
+        let database = match self.transfer.place() {
+            _ if self.context.is_arbitrator() || self.lifecycle.has_diverged() => {
+                DatabaseProof::Nothing
+            }
+            Place::Active => up_to(self.executor.top()),
+            Place::Transfer if self.transfer.awaits_snapshot() => DatabaseProof::Nothing,
+            Place::Transfer if follows => up_to(self.executor.top()),
+            _ if !local.is_known() || local.uuid != control.history => DatabaseProof::Nothing,
+            _ => self.database.proof(control),
+        };
+        Proof { known, database }
+    }
+
+    /// Returns the arguments of the last connect(), for another one: the server was shown nothing since.
+    pub fn connect_again(&self) -> Connect {
+        Connect {
+            incarnation: self.context.me(),
+            me: self.context.my_member().clone(),
+            local: self.database.local(),
+            last_action: LastAction::NONE,
+            bootstrap: None,
+            server_running: self.lifecycle.is_server_running(),
+            control: None,
+            overrides: Vec::new(),
+        }
     }
 }

@@ -2,28 +2,31 @@
 //! client gets its answer, or the write-set goes to the appliers. Entries wait in the intake while the node is paused
 //! or has no control state.
 
+use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno, Verdict};
-use trireme_group::{Delivery, Position, SubmissionId};
+use trireme_group::{Delivery, Incarnation, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
-use crate::action::{Action, Answer, Code, Level, LogAction, Note};
+use super::Replicator;
+use crate::action::{Action, Level, LogAction};
 use crate::effect::{Effect, Lost};
 use crate::executor::Ordered;
+use crate::gtid::Gtid;
 use crate::history::History;
 use crate::intake::Entry;
 use crate::log_reader::is_a_slice;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
-use crate::replicator::Replicator;
 use crate::state_transfer::{Place, received_ist};
+use crate::streaming::is_abandoned_fragment;
 use crate::submissions::Sent;
-use crate::work::{Apply, Task};
+use crate::work::{Apply, Task, View};
 use crate::writeset::WriteSet;
 
 impl Replicator {
     /// Takes in a delivered entry; [`Self::process_intake`] processes it in its turn.
-    pub(crate) fn delivered(&mut self, position: Position, delivery: Delivery) {
+    pub(super) fn delivered(&mut self, position: Position, delivery: Delivery) {
         self.intake.note_delivered(position);
         if self.takes_nothing_in() {
             return;
@@ -43,19 +46,19 @@ impl Replicator {
     }
 
     /// Processes the delivered entries, as long as nothing forbids it. Of entries that must be read back, only a part.
-    pub(crate) fn process_intake(&mut self, history: &dyn History) {
+    pub(super) fn process_intake(&mut self, history: &dyn History) {
         let mut read_bytes = 0;
         while self.context.control().is_some() {
             if self.intake.next_is_missing() {
                 if is_a_slice(self.context.options(), read_bytes) {
                     break; // see `next_deadline_ms`
                 }
-                let Some(bytes) = self.fetch_intake(history) else {
+                let Some(bytes) = self.read_back_entries(history) else {
                     break;
                 };
                 read_bytes += bytes;
             }
-            if self.deliveries_stand_still() && !self.next_passes_a_pause() {
+            if self.deliveries_are_stopped() && !self.next_passes_a_pause() {
                 break;
             }
             match self.intake.pop() {
@@ -64,6 +67,15 @@ impl Replicator {
                 None => return self.keep_up(),
             }
         }
+    }
+
+    fn read_back_entries(&mut self, history: &dyn History) -> Option<usize> {
+        (self.log_reader).read_entries(&self.context, &mut self.intake, history, &mut self.out)
+    }
+
+    fn deliveries_are_stopped(&self) -> bool {
+        let place = self.transfer.place();
+        (self.callers).stops_deliveries(place, &self.executor, &self.voting)
     }
 
     /// Notes that all deliveries are processed, and with them the later positions that deliver nothing. A reader may
@@ -79,7 +91,7 @@ impl Replicator {
     }
 
     /// Returns true if this node takes no deliveries any more: its control state stays as it is.
-    pub(crate) fn takes_nothing_in(&self) -> bool {
+    pub(super) fn takes_nothing_in(&self) -> bool {
         self.transfer.is_over() || self.lifecycle.is_excluded()
     }
 
@@ -129,26 +141,29 @@ impl Replicator {
             } => {
                 self.state_requested(id, donor, (request, bypass), &preference);
             }
-            Effect::Donated { id, joiner, rcode } => self.donor_done(id, joiner, rcode),
+            Effect::Donated { id, joiner, rcode } => self.donation_over(id, joiner, rcode),
             Effect::Member {
                 id,
                 message,
                 refused,
-            } => self.member_changed(id, &message, refused),
+            } => {
+                let own = self.own(id);
+                (self.membership()).member_changed(id, own, &message, refused);
+            }
             Effect::LeftOut { id, member } => {
                 self.own(id);
-                self.left_out(id, member);
+                self.membership().left_out(id, member);
             }
             Effect::CaughtUp { id, refused } => {
                 self.own(id);
                 if !refused {
-                    self.back_in_step(id.incarnation);
+                    self.membership().back_in_step(id.incarnation);
                 }
             }
             Effect::InDoubt { id } => drop(self.own(id)),
             Effect::Applied { id } => {
                 self.own(id);
-                self.pin_log();
+                self.membership().pin_log();
             }
             Effect::Vote {
                 id,
@@ -157,11 +172,11 @@ impl Replicator {
                 text,
             } => {
                 self.own(id);
-                self.vote_cast(id, seqno, ballot, &text);
+                self.outcomes().vote_cast(id, seqno, ballot, &text);
             }
         }
         for (seqno, winner) in decided {
-            self.vote_decided(seqno, winner);
+            self.outcomes().vote_decided(seqno, winner);
         }
     }
 
@@ -171,7 +186,7 @@ impl Replicator {
             return None;
         }
         for sent in self.submissions.take_overtaken(id.number) {
-            self.give_up(sent, false);
+            self.outcomes().give_up(sent, false);
         }
         self.submissions.take(id.number)
     }
@@ -198,7 +213,7 @@ impl Replicator {
                 };
                 let (ticket, answer) =
                     (self.executor).own_ordered(&self.context, trx, ordered, outcome.verdict);
-                return self.answer(ticket, answer);
+                return self.out.answer(ticket, answer);
             }
             Some(Sent::Toi(conn)) => {
                 return (self.executor).action_ordered(conn, seqno, outcome.depends_on, failed);
@@ -206,28 +221,52 @@ impl Replicator {
             // A rollback fragment goes to the appliers on its origin, too.
             None | Some(Sent::Rollback(_)) => {}
             // No correct member submits a write-set under the number of something else.
-            Some(other) => self.give_up(other, false),
+            Some(other) => self.outcomes().give_up(other, false),
         }
         let forgotten = id.incarnation == self.context.me() && planted(Mutant::AbandonedNotApplied);
         // A write-set of another member, or one that its client has given up (rule 7): applied like another member's.
-        self.counters.received += 1;
-        self.counters.received_bytes += write_set.data.len() as u64;
+        self.counters.received(write_set.data.len());
         self.flow_control.received(id.incarnation);
+        let is_abandoned = is_abandoned_fragment(&self.context, id, &write_set);
         let apply = Apply::of(
             &write_set,
             id.incarnation,
-            self.ordered_gtid(seqno),
+            self.executor.ordered_gtid(&self.context, seqno),
             outcome.depends_on,
-            failed || forgotten || self.is_abandoned_fragment(id, &write_set),
+            failed || forgotten || is_abandoned,
         );
-        self.push_apply(apply, position, write_set.len_bytes());
+        self.queue_apply(apply, position, write_set.len_bytes());
+    }
+
+    /// Queues a write-set that must be applied, and is in the log at this position. It waits with its payload, which
+    /// takes `bytes` bytes, or without.
+    fn queue_apply(&mut self, mut apply: Apply, position: Position, bytes: usize) {
+        let none_before = match self.transfer.place() {
+            Place::Closed | Place::Admission | Place::Final => return,
+            Place::Transfer => !self.transfer.has_spilled(),
+            Place::Active => self.executor.queue().missing().is_none(),
+        };
+        let fits = self.log_reader.has_room(self.context.options());
+        let payload = match (apply.data.is_empty(), none_before && fits) {
+            (true, _) => Payload::None,
+            (false, true) => Payload::here(self.log_reader.memory(), bytes),
+            (false, false) => {
+                apply.data = Bytes::new();
+                Payload::InLog { position, bytes }
+            }
+        };
+        let seqno = apply.gtid.seqno;
+        self.queue(Task::Apply(Box::new(apply)), seqno, payload);
+    }
+
+    fn queue(&mut self, task: Task, seqno: Seqno, payload: Payload) {
+        (self.transfer).queue((task, Some(seqno), payload), &mut self.executor);
     }
 
     fn view_ordered(&mut self, position: Position, seqno: Seqno, lost: Vec<Lost>) {
         self.record(position, seqno, seqno - 1, false);
         self.note_primary();
-        self.counters.received += 1;
-        self.counters.received_bytes += 8;
+        self.counters.received(8);
         let configuration = self.context.configuration();
         let is_within = configuration.index_of(self.context.me()).is_some();
         // Of two members, the one that stays is safe to bootstrap, not the leaver.
@@ -238,7 +277,7 @@ impl Replicator {
             // mysql-wsrep#31).
             self.lifecycle.exclude();
             self.intake.clear();
-            return self.donors_lost(&lost);
+            return self.joiner().donors_lost(&lost);
         }
         if self.transfer.place() == Place::Admission {
             self.database.note_view(self.context.control());
@@ -248,21 +287,22 @@ impl Replicator {
             if !self.lifecycle.is_founding() {
                 return self.begin_transfer(None);
             }
-            self.begin_founded(seqno);
+            self.joiner().begin_founded(seqno);
         }
         let replaced = self.transfer.awaits_snapshot();
         match configuration.override_id {
-            Some(_) if replaced => self.overridden_in_transfer(),
-            Some(_) => self.note_overrides(),
+            Some(_) if replaced => self.joiner().overridden_in_transfer(),
+            Some(_) => self.out.note_overrides(self.context.control()),
             None => {}
         }
         if self.transfer.place() == Place::Active {
             self.tell_missed();
         }
-        let view = self.primary_view(seqno, &configuration);
-        self.push_task(Task::View(view), Some(seqno), Payload::None);
-        self.tell_synced();
-        self.donors_lost(&lost);
+        let gtid = self.executor.ordered_gtid(&self.context, seqno);
+        let view = View::primary(gtid, &configuration, self.context.me());
+        self.queue(Task::View(view), seqno, Payload::None);
+        self.membership().tell_synced();
+        self.joiner().donors_lost(&lost);
     }
 
     /// A node that kept its log got the entries that it has missed with the order itself. This is reported as an IST,
@@ -272,7 +312,7 @@ impl Replicator {
         let missed = (self.context.control()).and_then(|c| c.views.missed_by(me));
         if let Some(count) = missed {
             let text = received_ist(count, count);
-            self.log(Level::Info, text);
+            self.out.log(Level::Info, text);
         }
     }
 
@@ -296,57 +336,63 @@ impl Replicator {
 
     /// Handles a submission without effect.
     fn voided(&mut self, id: SubmissionId, reason: &str) {
-        self.log(Level::Debug, format!("submission {id} is void: {reason}"));
+        (self.out).log(Level::Debug, format!("submission {id} is void: {reason}"));
         if let Some(sent) = self.own(id) {
-            self.give_up(sent, false);
+            self.outcomes().give_up(sent, false);
         }
     }
 
-    /// Notes that the database's history is the group's from here on.
-    pub(crate) fn note_overrides(&mut self) {
-        if let Some(control) = self.context.control() {
-            let overrides = control.forks.clone();
-            self.out.push(Action::Note(Note::Overrides { overrides }));
-        }
-    }
+    // --- state transfers of any member
 
-    fn member_changed(&mut self, id: SubmissionId, message: &Message, refused: bool) {
-        if id.incarnation != self.context.me() {
-            return;
-        }
-        let sent = self.own(id);
-        if let Some(Sent::Desync { ticket, as_donor }) = sent {
-            // FLUSH TABLES WITH READ LOCK desyncs only a server that is Synced, and takes nothing back if it ends as a
-            // donor's (server-contract.md#desync). So the desync is not granted to a node that was chosen as donor in
-            // between. `settle_desyncs` takes back the desync that the order has counted.
-            let crossed = !as_donor && self.donates_to().is_some();
-            let granted = !refused && !crossed;
-            if granted {
-                self.submissions.grant_desync();
+    /// Handles an ordered request of any joiner: all nodes choose the same donor, or none.
+    fn state_requested(
+        &mut self,
+        id: SubmissionId,
+        donor: Option<Incarnation>,
+        (request, bypass): (Bytes, Option<Gtid>),
+        preference: &str,
+    ) {
+        let joiner = self.context.name_of(id.incarnation);
+        let wanted = if preference.is_empty() {
+            "*any*"
+        } else {
+            preference
+        };
+        let text = format!("Member {joiner} requested state transfer from '{wanted}'");
+        match donor {
+            Some(donor) => {
+                let donor = self.context.name_of(donor);
+                let text = format!("{text}. Selected {donor}(SYNCED) as donor.");
+                self.out.log(Level::Info, text);
             }
-            let code = if granted { Code::Ok } else { Code::TrxFail };
-            self.answer(ticket, Answer::unordered(code));
+            None => {
+                let why = "it is impossible to select State Transfer donor: Resource temporarily unavailable";
+                self.out.log(Level::Warn, format!("{text}, but {why}"));
+            }
         }
-        if refused {
-            return;
+        if donor == Some(self.context.me()) {
+            self.membership().begin_donation(request, bypass);
         }
-        match message {
-            Message::Synced => self.tell_synced(),
-            Message::Desync | Message::Resync => self.lifecycle.forget_synced(),
-            _ => {}
+        if id.incarnation == self.context.me() {
+            self.joiner().donor_chosen(id, donor);
         }
     }
 
-    /// Tells the server that it is synced, once after each return to that state.
-    pub(crate) fn tell_synced(&mut self) {
-        let synced = self.context.my_node_state() == Some(NodeState::Synced);
-        if synced && self.lifecycle.show_synced() {
-            self.push_task(Task::Synced, None, Payload::None);
+    /// Handles a donor's report that it has finished.
+    fn donation_over(&mut self, id: SubmissionId, joiner: Option<Incarnation>, rcode: i32) {
+        if id.incarnation == self.context.me() {
+            self.submissions.take(id.number);
+            self.lifecycle.forget_synced();
+        }
+        if joiner == Some(self.context.me()) {
+            self.joiner().donor_done(id.incarnation, rcode);
         }
     }
+
+    // --- small questions
 
     /// Returns true if an SST has brought this seqno already.
-    pub(crate) fn is_covered(&self, seqno: Seqno) -> bool {
+    fn is_covered(&self, seqno: Seqno) -> bool {
         self.transfer.place() == Place::Active && seqno <= self.executor.top()
     }
 

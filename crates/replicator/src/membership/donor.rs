@@ -1,20 +1,20 @@
-//! The donor's side of state transfers: answers to joiners' pulls, and the donation of a state by the server's script.
-//! The order chooses the donor. All peer messages come in here.
+//! The donor's side of state transfers: answers to joiners' pulls of entries and of the control state, and the donation
+//! of a state by the server's script. The order chooses the donor.
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
+use super::Membership;
 use crate::action::{Action, Answer, Code, Level, Pull};
 use crate::event::Ticket;
-use crate::flow_control::Request;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
 use crate::payload::Payload;
-use crate::peer_message::PeerMessage;
-use crate::replicator::Replicator;
+use crate::peer_message::{PeerMessage, SnapshotChunk};
+use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
@@ -22,61 +22,19 @@ use crate::work::{Task, WorkId};
 /// server ends itself.
 pub(crate) const CANCELED: i32 = -125;
 
-impl Replicator {
-    /// Takes in a peer message.
-    pub(crate) fn peer_message(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
-        let message = match PeerMessage::decode(bytes) {
-            Ok(message) => message,
-            Err(error) => {
-                let text = || format!("message of {from} cannot be read: {error}");
-                let now_ms = self.context.now_ms();
-                return self.out.complain(Level::Warn, from, now_ms, text);
-            }
-        };
-        if message.is_of_members() && !self.is_member(from) {
-            // A joiner that this node does not know yet asks another member, or asks again.
-            if let PeerMessage::SnapshotRequest { round, .. } = message {
-                self.send(from, &PeerMessage::SnapshotRefused { round });
-            }
-            return;
-        }
-        match message {
-            PeerMessage::SnapshotRequest { round, at_least } => {
-                self.serve_snapshot(from, round, at_least)
-            }
-            PeerMessage::SnapshotChunk(chunk) => self.snapshot_chunk(from, &chunk),
-            PeerMessage::SnapshotRefused { round } => self.snapshot_refused(from, round),
-            PeerMessage::IstPull { from: seqno } => self.pulled(from, seqno, 0, history),
-            PeerMessage::IstPullPart {
-                from: seqno,
-                offset,
-            } => self.pulled(from, seqno, offset, history),
-            PeerMessage::IstChunk {
-                from: seqno,
-                records,
-            } => self.ist_chunk(from, seqno, &records),
-            PeerMessage::IstPart(part) => self.ist_part(from, &part),
-            PeerMessage::FlowStop => {
-                (self.flow_control).requested(from, Request::Stop, self.context.now_ms())
-            }
-            PeerMessage::FlowPace { per_second } => {
-                let pace = Request::Pace { per_second };
-                self.flow_control
-                    .requested(from, pace, self.context.now_ms())
-            }
-            PeerMessage::FlowContinue => self.flow_control.continued(from),
-        }
-    }
-
-    fn is_member(&self, peer: Incarnation) -> bool {
-        let control = self.context.control();
-        control.is_some_and(|control| control.configuration.member(peer).is_some())
-    }
+impl Membership<'_> {
+    // --- pulls
 
     /// Answers a joiner's pull. If the entries cannot be read now, the joiner asks again, or asks another member.
-    fn pulled(&mut self, from: Incarnation, seqno: Seqno, offset: u32, history: &dyn History) {
+    pub(crate) fn pulled(
+        &mut self,
+        from: Incarnation,
+        seqno: Seqno,
+        offset: u32,
+        history: &dyn History,
+    ) {
         let (low, first) = (self.executor.low(), history.first_seqno());
-        let serves = (self.retention).serves(&self.context, low, first, (from, seqno));
+        let serves = (self.retention).serves(self.context, low, first, (from, seqno));
         if serves && history.has(seqno) {
             let options = self.context.options();
             let (part_bytes, chunk_bytes) = (options.ist_part_bytes, options.ist_chunk_bytes);
@@ -109,8 +67,34 @@ impl Replicator {
             from: seqno,
             records: Vec::new(),
         };
-        self.send(to, &nothing);
+        self.out.send(to, &nothing);
     }
+
+    /// Sends the own control state, if it is recent enough.
+    pub(crate) fn serve_control_state(&mut self, to: Incarnation, round: u64, at_least: Position) {
+        let ready = self.context.control().filter(|c| c.position >= at_least);
+        let Some(control) = ready.filter(|_| self.transfer.place() != Place::Admission) else {
+            return self.refuse_control_state(to, round);
+        };
+        let bytes = control.encode();
+        let chunk_bytes = self.context.options().thresholds.chunk_bytes.max(1);
+        for offset in (0..bytes.len()).step_by(chunk_bytes) {
+            let chunk = SnapshotChunk {
+                round,
+                offset: offset as u64,
+                total: bytes.len() as u64,
+                part: bytes.slice(offset..bytes.len().min(offset + chunk_bytes)),
+            };
+            self.out.send(to, &PeerMessage::SnapshotChunk(chunk));
+        }
+    }
+
+    /// Makes a joiner ask another member, or ask again.
+    pub(crate) fn refuse_control_state(&mut self, to: Incarnation, round: u64) {
+        self.out.send(to, &PeerMessage::SnapshotRefused { round });
+    }
+
+    // --- donations
 
     /// Begins a donation, because the order chose this node. Its server is asked to send the state with everything up
     /// to here applied, and nothing above commits until the callback has returned. With `bypass` the server only passes
@@ -127,15 +111,12 @@ impl Replicator {
         if bypass.is_none() && !planted(Mutant::DonorStateMoves) {
             self.executor.hold_above(gtid.seqno);
         }
-        self.push_task(
-            Task::Donate {
-                request,
-                gtid: bypass.unwrap_or(gtid),
-                bypass: bypass.is_some(),
-            },
-            None,
-            Payload::None,
-        );
+        let task = Task::Donate {
+            request,
+            gtid: bypass.unwrap_or(gtid),
+            bypass: bypass.is_some(),
+        };
+        (self.transfer).queue((task, None, Payload::None), self.executor);
     }
 
     /// Handles the end of the donate callback.
@@ -154,7 +135,7 @@ impl Replicator {
                 let text = format!(
                     "State transfer to {joiner} failed: this server could not start to send; its lines above say why."
                 );
-                self.log(Level::Warn, text);
+                self.out.log(Level::Warn, text);
             }
             self.end_donation(CANCELED);
         }
@@ -164,7 +145,7 @@ impl Replicator {
     pub(crate) fn sst_sent(&mut self, ticket: Ticket, gtid: Gtid, rcode: i32) {
         let donates = self.donates_to().is_some();
         let code = if donates { Code::Ok } else { Code::ConnFail };
-        self.answer(ticket, Answer::unordered(code));
+        self.out.answer(ticket, Answer::unordered(code));
         self.executor.end_donation();
         if donates {
             let wrong = gtid.uuid != self.executor.history() || gtid.seqno < 0;
@@ -189,12 +170,12 @@ impl Replicator {
 
     fn end_donation(&mut self, rcode: i32) {
         self.submissions.donation_ended(rcode);
-        self.owed_donation();
+        self.report_donation();
     }
 
     /// Reports the end of a donation, as soon as the order takes the report. It goes behind the rollback fragments of
     /// this node: the sent state may lack the fragments that they undo (rule 7).
-    pub(crate) fn owed_donation(&mut self) {
+    pub(super) fn report_donation(&mut self) {
         let Some(rcode) = self.submissions.donation_result() else {
             return;
         };
@@ -205,18 +186,19 @@ impl Replicator {
         }
     }
 
+    fn rollbacks_are_sent(&mut self) -> bool {
+        let (may_write, low) = (self.may_write(), self.executor.low());
+        (self.submissions).rollbacks_are_sent(self.context.now_ms(), may_write, low, self.out)
+    }
+
     /// Returns true if no script of the server sends any more. A server whose script still sends cannot become Synced,
     /// and cannot run a second script (server-contract-callbacks.md#server-states). Only a Synced member is chosen as
     /// donor.
-    pub(crate) fn has_sent(&self) -> bool {
+    pub(super) fn has_sent(&self) -> bool {
         !self.executor.queue().will_donate()
     }
 
-    pub(crate) fn donates_to(&self) -> Option<Incarnation> {
-        self.context
-            .control()?
-            .members
-            .get(&self.context.me())?
-            .donates_to
+    pub(super) fn donates_to(&self) -> Option<Incarnation> {
+        self.context.my_state()?.donates_to
     }
 }

@@ -12,26 +12,31 @@ use trireme_certification::Seqno;
 use trireme_group::{Configuration, Delivery, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
+use super::{Joiner, never_received};
 use crate::action::Level;
 use crate::gtid::Gtid;
 use crate::history::{History, Recorded, RecordedPart};
 use crate::message::Message;
 use crate::options::ScriptBeforeIst;
 use crate::payload::Payload;
-use crate::replicator::Replicator;
 use crate::state_transfer::{Answered, DeadEnd, Ist, Next, PartTaken};
-use crate::streaming::is_same;
+use crate::streaming::{is_abandoned_fragment, is_same};
 use crate::work::{Apply, Task};
 
-/// Returns the reason for the process's end, in Galera's words: users, and MariaDB's suites, look for them at the start
-/// of the line.
-pub(crate) fn never_received(why: &str) -> String {
-    format!("Will never receive state. Need to abort. {why}")
+/// The result of [`Joiner::step`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It took a step, and may take another one.
+    Taken,
+    /// It has to wait.
+    Waits,
+    /// All missing entries are queued: the transfer ends.
+    Over,
 }
 
-impl Replicator {
+impl Joiner<'_> {
     /// Returns the members that may have missing entries; the first is asked first.
-    pub(crate) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
+    pub(super) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
         let mut members = self.context.configuration().members;
         members.retain(|m| m.incarnation != self.context.me());
         if planted(Mutant::ArbitratorServesNothing) {
@@ -45,26 +50,33 @@ impl Replicator {
     /// Returns true if no more entries should be pulled for now. Entries delivered meanwhile may take all the room: one
     /// piece is pulled even then.
     fn has_enough_queued(&self) -> bool {
-        let (applies, bytes) = (self.executor.waiting_applies(), self.payload_bytes());
+        let (applies, bytes) = (
+            self.executor.waiting_applies(),
+            self.log_reader.memory().taken_bytes(),
+        );
         applies >= self.context.options().thresholds.pulled_entries
             || applies > 0 && bytes >= self.context.options().queue_bytes
     }
 
-    /// Takes one step. Returns false if it has to wait.
-    pub(crate) fn pursue_ist(&mut self, history: &dyn History) -> bool {
-        let may_not = self.lifecycle.is_leaving() || self.is_held_still();
+    /// Takes the next step of an IST.
+    pub(crate) fn step(&mut self, history: &dyn History) -> Step {
+        let place = self.transfer.place();
+        let held_still = (self.callers).holds_server_still(place, self.lifecycle);
+        let may_not = self.lifecycle.is_leaving() || held_still;
         if may_not || self.has_enough_queued() || !self.doubt_is_settled() {
-            return false;
+            return Step::Waits;
         }
         let now_ms = self.context.now_ms();
-        let next = match self.transfer.ist_mut().map(|ist| ist.next(now_ms)) {
-            None | Some(Next::Waits) => return false,
-            Some(Next::Over) => {
-                self.finish_transfer();
-                return false;
-            }
-            Some(Next::Entry(next)) => next,
-        };
+        match self.transfer.ist_mut().map(|ist| ist.next(now_ms)) {
+            None | Some(Next::Waits) => Step::Waits,
+            Some(Next::Over) => Step::Over,
+            Some(Next::Entry(next)) if self.finds(next, history) => Step::Taken,
+            Some(Next::Entry(_)) => Step::Waits,
+        }
+    }
+
+    /// Looks for the next entry, and queues it if it is here. Returns false if a member, or the server, is asked first.
+    fn finds(&mut self, next: Seqno, history: &dyn History) -> bool {
         let owes_script = self.owes_script();
         let before_script = owes_script && !planted(Mutant::ScriptBeforeProbe);
         if (self.transfer.ist()).is_some_and(|ist| ist.is_to_probe(before_script)) {
@@ -90,7 +102,7 @@ impl Replicator {
                 return false;
             }
             let Ok(records) = history.read(next, self.context.options().ist_chunk_bytes) else {
-                self.log_reader.wait(now_ms);
+                self.log_reader.wait(self.context.now_ms());
                 return false;
             };
             if self.take_records(&records) {
@@ -137,7 +149,7 @@ impl Replicator {
             return;
         };
         match ist.pull(now_ms) {
-            Some((source, pull)) => self.send(source, &pull),
+            Some((source, pull)) => self.out.send(source, &pull),
             None => self.ist_impossible(),
         }
     }
@@ -215,8 +227,8 @@ impl Replicator {
             return;
         };
         let seqno = ist.took_next();
-        self.counters.received += 1;
-        self.enqueue(task, Some(seqno), payload);
+        self.counters.received(0);
+        self.executor.enqueue(task, Some(seqno), payload);
     }
 
     /// Queues the next entries. Returns false if the first of them is not the next.
@@ -255,15 +267,17 @@ impl Replicator {
         let is_first = self.transfer.ist().is_some_and(|ist| seqno == ist.first());
         let skipped = planted(Mutant::IstSkipsOne) && is_first;
         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
-        let failed = failed || self.is_abandoned_fragment(id, &write_set);
+        let failed = failed || is_abandoned_fragment(self.context, id, &write_set);
         if failed {
             self.voting.passed_as_dummy(seqno);
         }
         let executed = write_set.is_isolation() && self.database.in_doubt().was_executed(seqno);
         let passed = failed || skipped || executed;
-        let gtid = self.ordered_gtid(seqno);
+        let gtid = self.executor.ordered_gtid(self.context, seqno);
         let apply = Apply::of(&write_set, id.incarnation, gtid, record.depends_on, passed);
-        self.tell_repetition(&apply);
+        if let Some(text) = self.database.in_doubt().repetition(&apply) {
+            self.out.log(Level::Warn, text);
+        }
         let bytes = if passed { 0 } else { payload.len() };
         let payload = Payload::here(self.log_reader.memory(), bytes);
         Some((Task::Apply(Box::new(apply)), payload))
@@ -303,7 +317,7 @@ impl Replicator {
             None => ist.report(now_ms),
         };
         if let Some(text) = text {
-            self.log(Level::Info, text);
+            self.out.log(Level::Info, text);
         }
     }
 
@@ -315,7 +329,7 @@ impl Replicator {
         match dead_end {
             DeadEnd::BehindSnapshot(seqno) => {
                 self.transfer.give_up();
-                self.fatal(never_received(&format!(
+                self.out.fatal(never_received(&format!(
                     "The snapshot ends at {seqno}, and no member has the entries that follow."
                 )));
             }
@@ -329,7 +343,7 @@ impl Replicator {
         }
     }
 
-    pub(crate) fn needs_restart(&mut self) {
+    pub(super) fn needs_restart(&mut self) {
         let text = "no member has the entries that this node lacks: state transfer needs a restart";
         self.abandon_transfer(Level::Error, text);
     }
@@ -365,7 +379,7 @@ impl Replicator {
     }
 
     /// Returns true if a member may be chosen to run the donor's script, now or later.
-    pub(crate) fn has_donor(&self) -> bool {
+    pub(super) fn has_donor(&self) -> bool {
         (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
     }
 
@@ -380,26 +394,26 @@ impl Replicator {
             return;
         }
         let text = "the script of the state transfer runs before the IST (repl.ist_script, wsrep_gtid_mode)";
-        self.log(Level::Info, text);
+        self.out.log(Level::Info, text);
         self.executor.push_last(Task::SstRequest);
     }
 
     /// Takes in that the server has the position from the script, and its storage engine is up.
-    pub(crate) fn script_has_told(&mut self, gtid: Gtid) {
+    pub(super) fn script_has_told(&mut self, gtid: Gtid) {
         let at = self.executor.top();
         if gtid.seqno != at {
             let seqno = gtid.seqno;
             let text = format!(
                 "the server's storage engine stands at seqno {seqno}, the IST goes on from {at}"
             );
-            self.log(Level::Warn, text);
+            self.out.log(Level::Warn, text);
         }
         self.lifecycle.server_runs();
         self.begin_ist_after_script();
     }
 
     /// Begins the IST after the script, or if the server has no use for one (wsrep_sst_method=skip).
-    pub(crate) fn begin_ist_after_script(&mut self) {
+    pub(super) fn begin_ist_after_script(&mut self) {
         let own_log = self.transfer.end_script();
         let Some(upto) = self.transfer.upto() else {
             return;

@@ -1,0 +1,54 @@
+//! A joiner whose database may hold a total-order action above its position (rule 13): nothing is applied to it until the
+//! order has decided. The rules are in [`crate::in_doubt`].
+
+use trireme_mutants::{Mutant, planted};
+
+use super::Joiner;
+use crate::action::Level;
+use crate::in_doubt::Ruling;
+use crate::message::Message;
+use crate::state_transfer::Place;
+use crate::submissions::Sent;
+
+impl Joiner<'_> {
+    /// Returns false while nothing may be applied to the database, because another database may be beyond doubt.
+    pub(super) fn doubt_is_settled(&mut self) -> bool {
+        let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
+        let Some(control) = self.context.control().filter(|_| in_question) else {
+            return true;
+        };
+        match control.rules_on(self.context.me()) {
+            Ruling::Trusted => self.go_on_in_doubt(),
+            Ruling::OthersHave => self.give_up_database(),
+            Ruling::Open => {
+                let my_state = self.context.my_state();
+                let is_said = my_state.is_some_and(|state| state.doubt.is_some());
+                if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
+                    let seqno = self.database.local().seqno;
+                    self.submit_once(Sent::InDoubt, &Message::InDoubt(seqno));
+                }
+            }
+        }
+        !self.database.is_in_doubt()
+            && self.transfer.place() == Place::Transfer
+            && !self.transfer.awaits_snapshot()
+    }
+
+    fn go_on_in_doubt(&mut self) {
+        let (local, action) = (self.database.local(), self.database.trust());
+        let text = format!(
+            "all died within a total-order action (DDL), and no database is beyond doubt: the cluster goes on with \
+             the database of this node, which is at {local}. Actions up to {action} that may have been executed are \
+             executed again; the other nodes take a full snapshot"
+        );
+        self.out.log(Level::Warn, text);
+    }
+
+    /// Gives the database up for an SST. Nothing was applied to it.
+    fn give_up_database(&mut self) {
+        self.database.forget_action();
+        self.transfer.request();
+        self.executor.forget_history();
+        self.request_snapshot();
+    }
+}
