@@ -93,13 +93,6 @@ impl Group {
         self.branches().who_is_missing(self.vote.is_amnesiac())
     }
 
-    /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
-    /// during a transfer of leadership.
-    fn may_order(&self) -> bool {
-        let leader = self.role.leader();
-        leader.is_some_and(|leader| leader.may_order(self.branches()))
-    }
-
     /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for
     /// too long. A leader that hears a majority again proposes a new view.
     fn watch_majority(&mut self) {
@@ -115,7 +108,7 @@ impl Group {
                 leader.begin_anew(self.context.now());
             }
             self.component.majority_mut().heard(self.context.now());
-            if self.component.is_non_primary() && self.may_order() {
+            if self.component.is_non_primary() && self.leader().may_order() {
                 self.leader().request_reform();
             }
         }

@@ -8,26 +8,12 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::{Branches, branches, tell_no_more_overrides};
-use crate::component::Component;
 use crate::configuration::{Configuration, Member};
-use crate::context::Context;
-use crate::dissemination::Dissemination;
-use crate::election_timer::ElectionTimer;
+use crate::elections::{Elections, Won};
 use crate::entry::Entry;
-use crate::event::Action;
-use crate::forced_views::ForcedViews;
-use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, TimeMs, Uuid};
-use crate::known::{Known, known};
-use crate::log::Log;
-use crate::matching::Matching;
+use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Promise};
-use crate::outbox::Outbox;
-use crate::peers::Peers;
 use crate::promises::Promises;
-use crate::reads::Reads;
-use crate::role::Role;
-use crate::vote::Vote;
 
 /// A candidate for a forced view goes on after this time with the promises that have come.
 const FORCED_WAIT_MS: TimeMs = 300;
@@ -46,79 +32,7 @@ pub(crate) struct Candidacy {
     missed: Option<ReplicaId>,
 }
 
-/// The parts that elections change, as candidate (here, and in `evidence`) and as elector (`elector`).
-pub(crate) struct Elections<'a> {
-    pub(crate) context: &'a Context,
-    pub(crate) peers: &'a Peers,
-    pub(crate) forced_views: &'a ForcedViews,
-    pub(crate) dissemination: &'a Dissemination,
-    pub(crate) vote: &'a mut Vote,
-    pub(crate) log: &'a mut Log,
-    pub(crate) matching: &'a mut Matching,
-    pub(crate) role: &'a mut Role,
-    pub(crate) election_timer: &'a mut ElectionTimer,
-    pub(crate) component: &'a mut Component,
-    pub(crate) reads: &'a mut Reads,
-    pub(crate) out: &'a mut Outbox,
-}
-
-/// An election that this member has won: it must lead now.
-#[derive(Debug)]
-pub(crate) struct Won {
-    pub(crate) promises: Promises,
-    /// The last position that is known to be committed.
-    pub(crate) commit: Position,
-    /// The id of the forced view to be made.
-    pub(crate) forced: Option<Uuid>,
-    /// The replica of the leader that was missed.
-    pub(crate) missed: Option<ReplicaId>,
-    /// Submissions whose clients were told that they failed for certain: their payloads are not ordered any more.
-    pub(crate) withdrawn: BTreeSet<SubmissionId>,
-    /// Positions of entries that a void must replace.
-    void: BTreeSet<Position>,
-}
-
-impl Won {
-    /// For an entry that a void must replace, returns the last submission that the void covers.
-    pub(crate) fn voided(&self, entry: &Entry) -> Option<SubmissionId> {
-        let id = entry.submission()?;
-        let mut origins = self.withdrawn.iter().rev();
-        let last = origins.find(|last| last.incarnation == id.incarnation);
-        last.filter(|_| self.void.contains(&entry.position))
-            .copied()
-    }
-}
-
 impl Elections<'_> {
-    // ---- what it knows ----
-
-    pub(crate) fn known(&self) -> Known<'_> {
-        known!(self)
-    }
-
-    pub(crate) fn branches(&self) -> Branches<'_> {
-        branches!(self)
-    }
-
-    pub(crate) fn me(&self) -> Incarnation {
-        self.context.me()
-    }
-
-    pub(crate) fn my_replica(&self) -> ReplicaId {
-        self.context.my_replica()
-    }
-
-    pub(crate) fn send(&mut self, to: Incarnation, message: Message) {
-        self.out.send(self.peers, vec![to], message);
-    }
-
-    /// The leader of the promised term, if it has said that it leads.
-    pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
-        self.known().leader_of(self.vote.promised())
-    }
-
-    // ---- an attempt ----
-
     /// Starts an attempt if the leader is missed (rule 2).
     #[must_use = "the winner must lead"]
     pub(crate) fn watch_leader(&mut self) -> Option<Won> {
@@ -362,26 +276,6 @@ impl Elections<'_> {
         let by_leader = self.context.config().measures && is_handed_over;
         self.election_timer.offered(self.context.now(), by_leader);
         self.ask_promises(number, forced, None)
-    }
-
-    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason.
-    pub(crate) fn has_room_for_override(&mut self) -> bool {
-        let is_full = self.branches().is_full_of_overrides();
-        if is_full {
-            let text = tell_no_more_overrides();
-            self.out.push(Action::Alarm { text });
-        }
-        !is_full
-    }
-
-    /// Makes the id of a forced view without an operator: unique by term number and process.
-    pub(crate) fn automatic_override(&self) -> Uuid {
-        let mut bytes = self.me().0.0;
-        let number = self.vote.promised().number + 1;
-        for (byte, number) in bytes.iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= number;
-        }
-        Uuid(bytes)
     }
 
     /// The last attempt may have deferred to a candidate with a longer log, which did not become leader. Maybe it

@@ -5,8 +5,8 @@
 //! process hears of it.
 
 use crate::branches::Branches;
-use crate::election::Elections;
 use crate::election_timer::ElectionTimer;
+use crate::elections::Elections;
 use crate::event::{Action, HardState};
 use crate::ids::{Incarnation, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Preference, Promise};

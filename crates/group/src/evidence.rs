@@ -6,7 +6,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
-use crate::election::{Elections, Won};
+use crate::elections::{Elections, Won};
 use crate::event::Action;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, Uuid};
 use crate::message::{ComponentState, DatabaseProof, Promise, Summary};

@@ -15,8 +15,8 @@ use crate::component::Component;
 use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::dissemination::Dissemination;
-use crate::election::Won;
 use crate::election_timer::ElectionTimer;
+use crate::elections::Won;
 use crate::entry::{Body, Entry};
 use crate::forced_views::ForcedViews;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId};
@@ -81,7 +81,8 @@ impl Leader<'_> {
         self.out.send(self.peers, vec![to], message);
     }
 
-    fn may_order(&self) -> bool {
+    /// See [`LeaderState::may_order`].
+    pub(crate) fn may_order(&self) -> bool {
         let leader = self.role.leader();
         leader.is_some_and(|leader| leader.may_order(self.branches()))
     }

@@ -38,6 +38,7 @@ mod dispatch;
 mod dissemination;
 mod election;
 mod election_timer;
+mod elections;
 mod elector;
 mod entry;
 mod event;

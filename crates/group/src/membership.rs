@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
-use crate::election::Won;
+use crate::elections::Won;
 use crate::group::Group;
 use crate::ids::{Incarnation, Term, Uuid};
 use crate::message::{ComponentState, Join, Message, Status};

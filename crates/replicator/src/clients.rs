@@ -38,8 +38,7 @@ pub(crate) struct Clients<'a> {
 
 impl Clients<'_> {
     fn may_write(&self) -> bool {
-        let place = self.transfer.place();
-        self.lifecycle.may_write(self.context, place)
+        (self.lifecycle).may_write(self.context, self.transfer)
     }
 
     fn refuse(&mut self, ticket: Ticket, code: Code) {

@@ -19,10 +19,9 @@ use crate::executor::Executor;
 use crate::intake::Intake;
 use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
-use crate::message::Message;
 use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::state_transfer::{Ist, StateTransfer};
-use crate::submissions::{Sent, Submissions};
+use crate::submissions::Submissions;
 use crate::voting::Voting;
 use crate::work::{Task, View};
 
@@ -257,13 +256,5 @@ impl Joiner<'_> {
         if let Some(text) = self.transfer.progress_line(now_ms, low, end) {
             self.out.log(Level::Info, text);
         }
-    }
-
-    // --- for its steps
-
-    /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
-    fn submit_once(&mut self, sent: Sent, message: &Message) {
-        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
-        self.out.extend(submit);
     }
 }

@@ -6,7 +6,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::Code;
 use crate::context::Context;
 use crate::member_state::NodeState;
-use crate::state_transfer::Place;
+use crate::state_transfer::{Place, StateTransfer};
 
 /// The reasons for which the node leaves. Several may come together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl Lifecycle {
     }
 
     /// Returns true if the order would accept a write-set of this node.
-    pub(crate) fn may_write(&self, context: &Context, place: Place) -> bool {
-        let in_step = |s| s != NodeState::Joiner && place == Place::Active;
+    pub(crate) fn may_write(&self, context: &Context, transfer: &StateTransfer) -> bool {
+        let in_step = |s| s != NodeState::Joiner && transfer.place() == Place::Active;
         let joined = |s| in_step(s) || planted(Mutant::JoinerWrites);
         context.my_node_state().is_some_and(joined) && self.takes_part()
     }

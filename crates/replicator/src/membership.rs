@@ -48,14 +48,12 @@ pub(crate) fn backlog(executor: &Executor, intake: &Intake) -> usize {
 
 impl Membership<'_> {
     fn may_write(&self) -> bool {
-        let place = self.transfer.place();
-        self.lifecycle.may_write(self.context, place)
+        (self.lifecycle).may_write(self.context, self.transfer)
     }
 
     /// Hands a control message to the order, unless it is in flight, or the group has just refused one.
     fn submit_once(&mut self, sent: Sent, message: &Message) {
-        let submit = (self.submissions).submit_once(self.context.now_ms(), sent, message);
-        self.out.extend(submit);
+        (self.submissions).submit_once(self.context.now_ms(), sent, message, self.out);
     }
 
     // --- reports to the order

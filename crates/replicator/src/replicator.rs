@@ -241,13 +241,14 @@ impl Replicator {
         self.process_intake(history);
         self.pursue_transfer(history);
         self.outcomes().pursue_votes();
-        self.clients().grant_commit_order();
-        self.clients().grant_isolation();
-        self.clients().grant_replay();
-        self.clients().rollbacks_are_sent();
-        self.clients().ask_reads();
-        self.clients().grant_reads();
-        self.clients().grant_pause();
+        let mut clients = self.clients();
+        clients.grant_commit_order();
+        clients.grant_isolation();
+        clients.grant_replay();
+        clients.rollbacks_are_sent();
+        clients.ask_reads();
+        clients.grant_reads();
+        clients.grant_pause();
         self.membership().watch_flow();
         while let Some(held) = self.clients().send_held() {
             self.outcomes().drop_held(&held);

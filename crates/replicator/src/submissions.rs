@@ -139,9 +139,11 @@ impl Submissions {
         now_ms: u64,
         sent: Sent,
         message: &Message,
-    ) -> Option<Action> {
-        let may = self.may_say(now_ms) && !self.is_in_flight(sent);
-        may.then(|| self.submit(sent, message))
+        out: &mut ActionQueue,
+    ) {
+        if self.may_say(now_ms) && !self.is_in_flight(sent) {
+            out.push(self.submit(sent, message));
+        }
     }
 
     /// Submits a write-set. `previous`: see [`crate::writeset::WriteSet::previous`].

@@ -25,7 +25,8 @@ impl Joiner<'_> {
                 let is_said = my_state.is_some_and(|state| state.doubt.is_some());
                 if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
                     let seqno = self.database.local().seqno;
-                    self.submit_once(Sent::InDoubt, &Message::InDoubt(seqno));
+                    let (now_ms, message) = (self.context.now_ms(), Message::InDoubt(seqno));
+                    (self.submissions).submit_once(now_ms, Sent::InDoubt, &message, self.out);
                 }
             }
         }

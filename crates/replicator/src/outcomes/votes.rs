@@ -106,15 +106,14 @@ impl Outcomes<'_> {
 
     /// Submits the ballots that this node has to cast.
     pub(crate) fn pursue_votes(&mut self) {
-        let place = self.transfer.place();
-        if self.context.abstains() || !self.lifecycle.may_write(self.context, place) {
+        let may_write = (self.lifecycle).may_write(self.context, self.transfer);
+        if self.context.abstains() || !may_write {
             return;
         }
         let (executor, now_ms) = (&self.executor, self.context.now_ms());
         let ballots = (self.voting).ballots(self.context, |seqno| executor.has_passed(seqno));
         for (seqno, message) in ballots {
-            let submit = (self.submissions).submit_once(now_ms, Sent::Vote(seqno), &message);
-            self.out.extend(submit);
+            (self.submissions).submit_once(now_ms, Sent::Vote(seqno), &message, self.out);
         }
     }
 
