@@ -26,9 +26,10 @@ step() {
 simulate() { cargo run --release --package simulator -- run --jobs "$(nproc)" --seeds "$1"; }
 
 # Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
-# Those of the lab and the testbed take the programs of the development profile, which are built by then.
+# They load the release build of the library. They themselves are those that the unit tests have built: another profile,
+# or packages named instead of the workspace, would have cargo build most crates once more (minutes).
 library=${CARGO_TARGET_DIR:-$PWD/target}/release/libtrireme.so
-real() { env TRIREME_REAL=1 TRIREME_PROVIDER="$library" cargo test --no-fail-fast "$@"; }
+real() { env TRIREME_REAL=1 TRIREME_PROVIDER="$library" cargo test --workspace --no-fail-fast "$@" --test-threads=1; }
 # Those of every change: what makes a cluster one, and what a killed node costs. The rest leaves out exactly these.
 every_change=(crash:: leave:: verify:: writes::)
 
@@ -38,7 +39,7 @@ first() {
     step "simulation of whole nodes" simulate 0..1000
     if step "release build" make --no-print-directory build; then
         step "clusters of real servers: writes, leaving, kill -9" \
-            real --release --package trireme-cli --test real_cluster -- --test-threads=1 "${every_change[@]}"
+            real --test real_cluster -- "${every_change[@]}"
         step "core of MariaDB's suites" scripts/mtr-core.sh
     fi
 }
@@ -55,9 +56,9 @@ rest() {
         local skipped=(--skip bad_days::)
         for name in "${every_change[@]}"; do skipped+=(--skip "$name"); done
         step "clusters of real servers: all others" \
-            real --release --package trireme-cli --test real_cluster -- --test-threads=1 "${skipped[@]}"
+            real --test real_cluster -- "${skipped[@]}"
         step "systems and experiments of the lab, with real servers" \
-            real --package trireme-testbed --package trireme-lab --test 'real_*' -- --test-threads=1
+            real --test 'real_[!c]*' --
     fi
 }
 
