@@ -22,9 +22,14 @@ impl Mesh {
         if self.security.to_accept().is_some() {
             return self.prove_caller(accepted);
         }
-        socket::tune(&accepted.stream, self.user_timeout_ms);
+        socket::tune(&accepted.stream, self.settings.user_timeout_ms);
         let stream = Stream::Plain(accepted.stream);
-        let connection = Connection::new(stream, accepted.remote, None, self.queue_limit_bytes);
+        let connection = Connection::new(
+            stream,
+            accepted.remote,
+            None,
+            self.settings.queue_limit_bytes,
+        );
         if let Some(token) = self.add_caller(connection) {
             if !accepted.allowed && !planted(Mutant::AllowlistIgnored) {
                 let ip = accepted.remote.ip().to_canonical();
@@ -45,7 +50,7 @@ impl Mesh {
             .iter()
             .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
         let (tokens, ranks): (Vec<usize>, Vec<Rank>) = callers
-            .map(|(token, c)| (*token, self.rank(c.remote.ip().to_canonical())))
+            .map(|(token, c)| (token, self.rank(c.remote.ip().to_canonical())))
             .unzip();
         match displaced(&ranks, MAX_CALLERS, newcomer) {
             _ if planted(Mutant::SilentCallersKept) => {}
@@ -62,14 +67,14 @@ impl Mesh {
         if !accepted.allowed {
             return self.reject(&ip.to_string(), RejectReason::NotAllowed, not_allowed(ip));
         }
-        socket::tune(&accepted.stream, self.user_timeout_ms);
+        socket::tune(&accepted.stream, self.settings.user_timeout_ms);
         let is_known = self.rank(ip).is_known;
         let task = self.task(accepted.stream, accepted.remote, None, is_known);
         self.prove(task);
     }
 
     fn rank(&self, ip: IpAddr) -> Rank {
-        let is_known = self.met.contains(&ip) || self.book.has_ip(ip);
+        let is_known = self.members.has_met(&ip) || self.book.has_ip(ip);
         Rank { ip, is_known }
     }
 }

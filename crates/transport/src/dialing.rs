@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use crate::book::AfterFailure;
 use crate::connection::{Connection, State};
 use crate::mesh::Mesh;
-use crate::resolver::Resolver;
 use crate::stream::Stream;
 use crate::{DownReason, HostPort, MeshEvent, RejectReason, socket};
 
@@ -15,12 +14,12 @@ impl Mesh {
     pub(crate) fn call_due(&mut self) {
         for address in self
             .book
-            .due(self.now_ms, |peer| self.links.contains_key(peer))
+            .due(self.now_ms, |peer| self.connections.is_linked(peer))
         {
             self.book.resolving(&address);
             if let Some(literal) = address.literal() {
                 self.resolved(address, vec![literal]);
-            } else if !self.ask_resolver(&address) {
+            } else if !self.threads.look_up(&address) {
                 self.book.failed(&address, self.now_ms);
             }
         }
@@ -28,19 +27,9 @@ impl Mesh {
 
     /// Continues the calls whose names have been looked up.
     pub(crate) fn take_answers(&mut self) {
-        while let Some((address, found)) = self.resolver.as_ref().and_then(Resolver::next_answer) {
+        while let Some((address, found)) = self.threads.next_answer() {
             self.resolved(address, found);
         }
-    }
-
-    fn ask_resolver(&mut self, address: &HostPort) -> bool {
-        if self.resolver.is_none() {
-            // The thread cannot be started: the next call tries again.
-            self.resolver = Resolver::start(self.waker.clone()).ok();
-        }
-        self.resolver
-            .as_ref()
-            .is_some_and(|resolver| resolver.ask(address.clone()))
     }
 
     fn resolved(&mut self, address: HostPort, found: Vec<SocketAddr>) {
@@ -61,7 +50,7 @@ impl Mesh {
 
     pub(crate) fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
         loop {
-            let dialed = socket::dial(remote, self.source_ip).and_then(|tcp| {
+            let dialed = socket::dial(remote, self.settings.source_ip).and_then(|tcp| {
                 if self.security.to_dial().is_some() {
                     self.prove_called(tcp, remote, address.clone());
                     return Ok(());
@@ -71,7 +60,7 @@ impl Mesh {
                     Stream::Plain(tcp),
                     remote,
                     target,
-                    self.queue_limit_bytes,
+                    self.settings.queue_limit_bytes,
                 ))
                 .map(drop)
             });
@@ -92,7 +81,7 @@ impl Mesh {
         match self.book.connect_failed(address, kind, self.now_ms) {
             AfterFailure::Next(next) => return Some(next),
             AfterFailure::Refused(incarnation) => {
-                self.events.push(MeshEvent::Refused {
+                self.reports.push(MeshEvent::Refused {
                     address: address.to_string(),
                     incarnation,
                 });
@@ -104,13 +93,13 @@ impl Mesh {
 
     /// Finishes a connect after an event of the socket. Returns true if TCP is connected.
     pub(crate) fn finish_connect(&mut self, token: usize) -> bool {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return false;
         };
         match connection.stream.connected() {
             Ok(false) => false,
             Ok(true) => {
-                connection.stream.tune(self.user_timeout_ms);
+                connection.stream.tune(self.settings.user_timeout_ms);
                 connection.state = State::AwaitHello;
                 self.say_hello(token);
                 self.write(token);
@@ -126,7 +115,7 @@ impl Mesh {
     fn connect_failed(&mut self, token: usize, kind: ErrorKind) {
         let Some(target) = self
             .connections
-            .remove(&token)
+            .remove(token)
             .and_then(|connection| connection.target)
         else {
             return;
@@ -142,9 +131,9 @@ impl Mesh {
             .connections
             .iter()
             .filter(|(_, c)| c.deadline_ms.is_some_and(|d| d <= self.now_ms));
-        let late: Vec<usize> = late.map(|(token, _)| *token).collect();
+        let late: Vec<usize> = late.map(|(token, _)| token).collect();
         for token in late {
-            let Some(connection) = self.connections.get(&token) else {
+            let Some(connection) = self.connections.get(token) else {
                 continue;
             };
             match connection.state {
@@ -154,7 +143,8 @@ impl Mesh {
                 }
                 State::Closing => {}
                 _ => {
-                    let (label, limit_ms) = (connection.label(), self.handshake_timeout_ms);
+                    let (label, limit_ms) =
+                        (connection.label(), self.settings.handshake_timeout_ms);
                     let text = match connection.is_silent_caller() {
                         true => silent(&label, limit_ms),
                         false => format!(
@@ -165,7 +155,7 @@ impl Mesh {
                     self.reject(&label, RejectReason::Timeout, text);
                 }
             }
-            let target = (self.connections.get_mut(&token)).and_then(|late| late.target.take());
+            let target = (self.connections.get_mut(token)).and_then(|late| late.target.take());
             self.drop_connection(token, DownReason::Local);
             if let Some(target) = target {
                 self.try_next(target);
@@ -176,8 +166,8 @@ impl Mesh {
     /// Handles a connection that the other side has closed. A Galera node, which waits for a first message, gives up at
     /// about the same time as this node.
     pub(crate) fn hung_up(&mut self, token: usize) {
-        let limit_ms = self.handshake_timeout_ms;
-        if let Some(connection) = self.connections.get(&token) {
+        let limit_ms = self.settings.handshake_timeout_ms;
+        if let Some(connection) = self.connections.get(token) {
             let left_ms = connection
                 .deadline_ms
                 .map(|deadline_ms| deadline_ms.saturating_sub(self.now_ms));

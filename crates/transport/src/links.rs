@@ -23,8 +23,6 @@ const CROSSING_MS: u64 = 1_000;
 const LASTING_MS: u64 = 1_000;
 /// Time for a peer to read a refusal.
 const CLOSING_MS: u64 = 1_000;
-/// Addresses of members that are remembered.
-const MAX_MET: usize = 256;
 
 impl Mesh {
     pub(crate) fn handle_frame(
@@ -33,13 +31,13 @@ impl Mesh {
         kind: FrameKind,
         payload: Bytes,
     ) -> Result<(), FrameError> {
-        let Some(connection) = self.connections.get(&token) else {
+        let Some(connection) = self.connections.get(token) else {
             return Ok(());
         };
         match (connection.state, kind) {
             (State::Up, FrameKind::Data) => {
                 if let Some(peer) = &connection.peer {
-                    self.events.push(MeshEvent::Frame {
+                    self.reports.push(MeshEvent::Frame {
                         from: peer.incarnation,
                         bytes: payload,
                     });
@@ -65,7 +63,7 @@ impl Mesh {
 
     /// Sends this node's hello.
     pub(crate) fn say_hello(&mut self, token: usize) {
-        if let Some(connection) = self.connections.get_mut(&token) {
+        if let Some(connection) = self.connections.get_mut(token) {
             let proof = self
                 .identities
                 .prove(&connection.stream, &self.hello.identity);
@@ -78,7 +76,7 @@ impl Mesh {
     }
 
     fn handle_hello(&mut self, token: usize, hello: Hello) -> Result<(), FrameError> {
-        let Some(connection) = self.connections.get(&token) else {
+        let Some(connection) = self.connections.get(token) else {
             return Ok(());
         };
         // The key is checked first of all: the later answers may tell a peer about this cluster.
@@ -103,13 +101,18 @@ impl Mesh {
             }
         };
         let remote_ip = connection.remote.ip().to_canonical();
-        if !self.links.contains_key(&hello.identity.incarnation) {
-            if let Err(refusal) = self.make_room(&hello.identity.replica, remote_ip) {
-                self.refuse(token, refusal);
-                return Ok(());
+        if !self.connections.is_linked(&hello.identity.incarnation) {
+            let replica = &hello.identity.replica;
+            match (self.members).room_for(replica, remote_ip, &self.connections) {
+                Ok(None) => {}
+                Ok(Some(oldest)) => self.drop_connection(oldest, DownReason::Local),
+                Err(refusal) => {
+                    self.refuse(token, refusal);
+                    return Ok(());
+                }
             }
         }
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return Ok(());
         };
         let mut address = HostPort::parse(&hello.identity.listen_addr, None)
@@ -128,13 +131,14 @@ impl Mesh {
         if self.refuse_another(token) {
             return Ok(());
         }
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let is_linked = self.connections.is_linked(&id);
+        let Some(connection) = self.connections.get_mut(token) else {
             return Ok(());
         };
         connection.state = if self.hello.identity.incarnation < id {
             State::Deciding
         } else {
-            connection.send_control(FrameKind::State, &[self.links.contains_key(&id).into()]);
+            connection.send_control(FrameKind::State, &[is_linked.into()]);
             State::AwaitUp
         };
         self.write(token);
@@ -144,7 +148,7 @@ impl Mesh {
     /// Refuses a connection that would replace a link, unless its peer has proven the link's key. A link without a key
     /// has proven nothing, so any key may replace it.
     fn refuse_another(&mut self, token: usize) -> bool {
-        let Some(peer) = self.connections.get(&token).and_then(|c| c.peer.as_ref()) else {
+        let Some(peer) = self.connections.get(token).and_then(|c| c.peer.as_ref()) else {
             return false;
         };
         let linked = self.peer(peer.incarnation);
@@ -162,17 +166,13 @@ impl Mesh {
 
     /// Chooses among the connections to the peer: this node has the smaller incarnation.
     fn decide(&mut self, token: usize, peer_has_link: bool) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get(token) else {
             return;
         };
         let Some(id) = connection.peer.as_ref().map(|peer| peer.incarnation) else {
             return;
         };
-        let other = self
-            .links
-            .get(&id)
-            .and_then(|other| self.connections.get(other));
-        if let Some(other) = other {
+        if let Some(other) = self.connections.linked(&id) {
             let crossing = self.now_ms.saturating_sub(other.up_since_ms) < CROSSING_MS;
             if (peer_has_link || crossing) && !planted(Mutant::SecondLinkTaken) {
                 return self.refuse(
@@ -188,7 +188,7 @@ impl Mesh {
         if self.refuse_another(token) {
             return;
         }
-        if let Some(connection) = self.connections.get_mut(&token) {
+        if let Some(connection) = self.connections.get_mut(token) {
             connection.send_control(FrameKind::Up, &[]);
             self.establish(token);
         }
@@ -201,13 +201,13 @@ impl Mesh {
         }
         let Some(info) = self
             .connections
-            .get(&token)
+            .get(token)
             .and_then(|connection| connection.peer.clone())
         else {
             return;
         };
         let id = info.incarnation;
-        if let Some(&old) = self.links.get(&id) {
+        if let Some(old) = self.connections.link_of(&id) {
             self.drop_connection(old, DownReason::Replaced);
         }
         let known: Vec<_> = self
@@ -218,7 +218,7 @@ impl Mesh {
             .peers()
             .find(|peer| peer.replica == info.replica)
             .map(|peer| peer.incarnation);
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         connection.state = State::Up;
@@ -234,32 +234,39 @@ impl Mesh {
             connection.send_control(FrameKind::Gossip, &Gossip(known).encode());
         }
         let news = Gossip(vec![(id, info.listen_addr.clone())]).encode();
-        let others: Vec<usize> = self.links.values().copied().collect();
+        let others = self.connections.links();
         if let Some(key) = info.key {
             self.identities.remember(info.replica, key);
         }
-        if self.met.len() < MAX_MET {
-            self.met.insert(info.remote_ip);
-        }
-        self.links.insert(id, token);
+        self.members.meet(info.remote_ip);
+        self.connections.link(id, token);
         self.limit_frames(token);
-        self.events.push(MeshEvent::PeerUp { info, same_replica });
+        self.reports.push(MeshEvent::PeerUp { info, same_replica });
         self.write(token);
         for other in others {
             if planted(Mutant::NewcomersNotTold) {
                 break;
             }
-            if let Some(connection) = self.connections.get_mut(&other) {
+            if let Some(connection) = self.connections.get_mut(other) {
                 connection.send_control(FrameKind::Gossip, &news);
                 self.write(other);
             }
         }
     }
 
+    /// Sets the maximum frame of an established connection.
+    pub(crate) fn limit_frames(&mut self, token: usize) {
+        if let Some(connection) = self.connections.get_mut(token) {
+            let max_bytes = self.settings.max_frame_bytes;
+            let limit_bytes = self.members.frame_bytes(connection, max_bytes);
+            connection.decoder.set_max_frame_bytes(limit_bytes);
+        }
+    }
+
     /// Calls members of the gossip with which this node is not connected.
     fn learn(&mut self, gossip: Gossip) {
         for (id, address) in gossip.0 {
-            if id == self.hello.identity.incarnation || self.links.contains_key(&id) {
+            if id == self.hello.identity.incarnation || self.connections.is_linked(&id) {
                 continue;
             }
             // An invalid address is ignored: it does no harm.
@@ -277,7 +284,7 @@ impl Mesh {
 
     /// As [`Mesh::refuse`], with another text for this node's log.
     fn refuse_saying(&mut self, token: usize, refusal: Refusal, text: &str) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         let label = connection.label();
@@ -293,7 +300,7 @@ impl Mesh {
     }
 
     fn handle_refusal(&mut self, token: usize, refusal: Refusal) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         let label = connection.label();
@@ -308,7 +315,7 @@ impl Mesh {
                 format!("peer {label} refused this node: {}", refusal.text),
             );
         }
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         let target = connection.target.take();
@@ -326,7 +333,7 @@ impl Mesh {
     pub(crate) fn slow_down_peer(&mut self, token: usize) {
         let Some(peer) = self
             .connections
-            .get(&token)
+            .get(token)
             .and_then(|connection| connection.peer.as_ref())
         else {
             return;
@@ -336,13 +343,13 @@ impl Mesh {
         let calls = self
             .connections
             .iter()
-            .filter(|(call, c)| **call != token && c.state != State::Up);
+            .filter(|(call, c)| *call != token && c.state != State::Up);
         let calls = calls.filter(|(_, c)| {
             c.target
                 .as_ref()
                 .is_some_and(|target| addresses.contains(target))
         });
-        let calls: Vec<usize> = calls.map(|(call, _)| *call).collect();
+        let calls: Vec<usize> = calls.map(|(call, _)| call).collect();
         for call in calls {
             self.drop_connection(call, DownReason::Local);
         }
@@ -374,7 +381,7 @@ impl Mesh {
     }
 
     pub(crate) fn handle_invalid(&mut self, token: usize, error: FrameError) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         if connection.state == State::Up {
@@ -390,7 +397,7 @@ impl Mesh {
                  the same socket.ssl or repl.secret_file on all nodes; while a cluster goes over to TLS, socket.dynamic=yes takes both"
             );
         }
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         if reason == RejectReason::Malformed {
@@ -412,22 +419,16 @@ impl Mesh {
 
     /// Returns true if a peer at this address has sent a Hello that this node accepted.
     fn knows_peer_at(&self, ip: IpAddr) -> bool {
-        let mut peers = self
-            .connections
-            .values()
-            .filter_map(|connection| connection.peer.as_ref());
+        let mut peers = (self.connections.iter()).filter_map(|(_, c)| c.peer.as_ref());
         peers.any(|peer| peer.remote_ip == ip)
     }
 
     /// Ends a connection.
     pub(crate) fn drop_connection(&mut self, token: usize, reason: DownReason) {
         self.unlink(token, reason);
-        self.unread.remove(&token);
-        self.unwritten.remove(&token);
-        // Closing takes the socket out of the poller.
         if let Some(target) = self
             .connections
-            .remove(&token)
+            .remove(token)
             .and_then(|connection| connection.target)
         {
             self.book.failed(&target, self.now_ms);
@@ -436,7 +437,7 @@ impl Mesh {
 
     /// Ends all connections.
     pub(crate) fn drop_all(&mut self, reason: &DownReason) {
-        let tokens: Vec<usize> = self.connections.keys().copied().collect();
+        let tokens: Vec<usize> = self.connections.iter().map(|(token, _)| token).collect();
         for token in tokens {
             self.drop_connection(token, reason.clone());
         }
@@ -444,7 +445,7 @@ impl Mesh {
 
     /// If the connection is the link to its peer, ends the link.
     pub(crate) fn unlink(&mut self, token: usize, reason: DownReason) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         let id: Option<PeerId> = connection.peer.as_ref().map(|peer| peer.incarnation);
@@ -452,10 +453,10 @@ impl Mesh {
             return;
         };
         connection.target = None;
-        self.links.remove(&incarnation);
         let lasted = self.now_ms.saturating_sub(connection.up_since_ms) >= LASTING_MS;
+        self.connections.unlink(&incarnation);
         self.book.lost(incarnation, lasted, self.now_ms);
-        self.events.push(MeshEvent::PeerDown {
+        self.reports.push(MeshEvent::PeerDown {
             incarnation,
             reason,
         });

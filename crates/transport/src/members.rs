@@ -1,13 +1,14 @@
-//! Members and foreign processes. In: the members, as the upper layer knows them. All other peers have small frames and
-//! few links, and give way to members.
+//! Members and foreign processes: which peers are members, as the upper layer knows them, and from which addresses
+//! members have been connected. All other peers have small frames and few links, and give way to members.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::mesh::Mesh;
-use crate::{DownReason, PeerInfo, Refusal, RefusalCode};
+use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::{PeerInfo, Refusal, RefusalCode};
 
 /// Maximum frame of a peer that is no member: a request for admission is far shorter.
 const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
@@ -15,73 +16,89 @@ const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
 const MAX_STRANGERS_PER_ADDRESS: usize = 16;
 /// Maximum of links: far more than a cluster has, and few enough for the descriptors of a server.
 const MAX_LINKS: usize = 128;
+/// Addresses of members that are remembered.
+const MAX_MET: usize = 256;
 
-impl Mesh {
-    /// Sets the replicas that are members; `None`: unknown, and every peer may be one. Other peers may send frames of
-    /// up to 64 KiB, and give way to members when there are too many links. Cheap if nothing changes.
-    pub fn set_members(&mut self, members: Option<BTreeSet<[u8; 16]>>) {
-        if self.members == members {
-            return;
-        }
-        self.members = members;
-        let links: Vec<usize> = self.links.values().copied().collect();
-        for token in links {
-            self.limit_frames(token);
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    /// The members' replicas, as far as the layer above knows them. `None`: every peer may be one.
+    replicas: Option<BTreeSet<[u8; 16]>>,
+    /// Addresses from which members have been connected.
+    met: BTreeSet<IpAddr>,
+}
+
+impl Members {
+    /// Returns true if this changes anything.
+    pub(crate) fn set(&mut self, replicas: Option<BTreeSet<[u8; 16]>>) -> bool {
+        let changes = self.replicas != replicas;
+        self.replicas = replicas;
+        changes
+    }
+
+    /// A peer at this address is linked.
+    pub(crate) fn meet(&mut self, ip: IpAddr) {
+        if self.met.len() < MAX_MET {
+            self.met.insert(ip);
         }
     }
 
-    /// Sets the maximum frame of an established connection.
-    pub(crate) fn limit_frames(&mut self, token: usize) {
-        let limit_bytes = match self.stranger(token) {
-            Some(_) if !planted(Mutant::StrangersFramesLong) => {
-                STRANGERS_FRAME_BYTES.min(self.max_frame_bytes)
-            }
-            _ => self.max_frame_bytes,
-        };
-        if let Some(connection) = self.connections.get_mut(&token) {
-            connection.decoder.set_max_frame_bytes(limit_bytes);
-        }
+    pub(crate) fn has_met(&self, ip: &IpAddr) -> bool {
+        self.met.contains(ip)
     }
 
     fn is_member(&self, replica: &[u8; 16]) -> bool {
-        let known = self.members.as_ref();
+        let known = self.replicas.as_ref();
         known.is_none_or(|members| members.contains(replica))
     }
 
     /// Returns the peer of a connection, if it is no member.
-    fn stranger(&self, token: usize) -> Option<&PeerInfo> {
-        let peer = self.connections.get(&token)?.peer.as_ref();
+    fn stranger<'a>(&self, connection: &'a Connection) -> Option<&'a PeerInfo> {
+        let peer = connection.peer.as_ref();
         peer.filter(|peer| !self.is_member(&peer.replica))
     }
 
+    /// Maximum of bytes in a frame of this connection, at most `max_bytes`.
+    pub(crate) fn frame_bytes(&self, connection: &Connection, max_bytes: u32) -> u32 {
+        match self.stranger(connection) {
+            Some(_) if !planted(Mutant::StrangersFramesLong) => {
+                STRANGERS_FRAME_BYTES.min(max_bytes)
+            }
+            _ => max_bytes,
+        }
+    }
+
     /// Returns the links of non-members, the oldest first; of one address, or of all.
-    fn strangers(&self, ip: Option<IpAddr>) -> Vec<usize> {
+    fn strangers(&self, connections: &Connections, ip: Option<IpAddr>) -> Vec<usize> {
         let is_one = |token: &usize| {
-            let peer = self.stranger(*token);
+            let peer = connections.get(*token).and_then(|c| self.stranger(c));
             peer.is_some_and(|peer| ip.is_none_or(|ip| peer.remote_ip == ip))
         };
-        let mut links: Vec<usize> = self.links.values().copied().filter(is_one).collect();
+        let mut links = connections.links();
+        links.retain(is_one);
         links.sort_unstable(); // tokens grow
         links
     }
 
-    /// Makes room for one more link with this replica. Err: the reason why there is none.
-    pub(crate) fn make_room(&mut self, replica: &[u8; 16], ip: IpAddr) -> Result<(), Refusal> {
+    /// Returns the link that gives way to one more link with this replica, if one must. Err: the reason why there is no
+    /// room.
+    pub(crate) fn room_for(
+        &self,
+        replica: &[u8; 16],
+        ip: IpAddr,
+        connections: &Connections,
+    ) -> Result<Option<usize>, Refusal> {
         if !self.is_member(replica) {
-            let others = self.strangers(Some(ip));
+            let others = self.strangers(connections, Some(ip));
             if others.len() >= MAX_STRANGERS_PER_ADDRESS {
-                self.drop_connection(others[0], DownReason::Local);
+                return Ok(others.first().copied());
             }
         }
-        if self.links.len() < MAX_LINKS || planted(Mutant::LinksUnbounded) {
-            return Ok(());
+        if connections.links_len() < MAX_LINKS || planted(Mutant::LinksUnbounded) {
+            return Ok(None);
         }
-        let gives_way = self.strangers(None).first().copied();
-        match gives_way.filter(|_| self.is_member(replica)) {
-            Some(oldest) => {
-                self.drop_connection(oldest, DownReason::Local);
-                Ok(())
-            }
+        let oldest = self.strangers(connections, None).first().copied();
+        match oldest.filter(|_| self.is_member(replica)) {
+            Some(oldest) => Ok(Some(oldest)),
             None => Err(Refusal {
                 code: RefusalCode::Application,
                 text: format!(

@@ -1,20 +1,19 @@
 //! The mesh: the functions that the layer above calls. In: frames to send, events of sockets, the time. Out:
 //! [`MeshEvent`]s. It keeps at most one connection per peer, and every send is bounded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use mio::{Registry, Token};
 use trireme_mutants::{Mutant, planted};
 
 use crate::book::{AddressBook, Pace};
 use crate::connection::Connection;
-use crate::handshaker::Handshaker;
+use crate::connections::Connections;
 use crate::identities::Identities;
-use crate::poller::FIRST_CONNECTION;
+use crate::members::Members;
 use crate::queue::SendQueue;
-use crate::rejections::Rejections;
-use crate::resolver::Resolver;
+use crate::reports::Reports;
+use crate::threads::Threads;
 use crate::{
     DownReason, Frame, Hello, HostPort, Identity, MeshConfig, MeshEvent, PeerId, PeerInfo, Poller,
     Ready, Refusal, RefusalCode, RejectReason, Security, SendOutcome, TransportError, Waker,
@@ -30,45 +29,34 @@ const CLOSING_READ_BYTES: usize = 8 << 20;
 ///
 /// Times are milliseconds of any monotonic clock, the same one in all calls.
 pub struct Mesh {
+    pub(crate) settings: Settings,
     /// This node's hello; each connection adds its proof.
     pub(crate) hello: Hello,
     pub(crate) identities: Identities,
+    pub(crate) security: Security,
+    pub(crate) members: Members,
+    pub(crate) waker: Waker,
+    pub(crate) threads: Threads,
+    pub(crate) book: AddressBook,
+    pub(crate) connections: Connections,
+    pub(crate) read_buffer: Vec<u8>,
+    pub(crate) reports: Reports,
+    pub(crate) now_ms: u64,
+    pub(crate) isolated: bool,
+    closed: bool,
+}
+
+/// Settings, which do not change after the start.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The address that was bound.
+    pub(crate) local_addr: HostPort,
+    /// The address to call from.
+    pub(crate) source_ip: Option<IpAddr>,
     pub(crate) max_frame_bytes: u32,
     pub(crate) queue_limit_bytes: usize,
     pub(crate) handshake_timeout_ms: u64,
     pub(crate) user_timeout_ms: u32,
-    pub(crate) security: Security,
-    /// The thread for TLS handshakes; started for the first connection with TLS.
-    pub(crate) handshaker: Option<Handshaker>,
-    /// The members' replicas, as far as the layer above knows them.
-    pub(crate) members: Option<BTreeSet<[u8; 16]>>,
-    /// Addresses from which members have been connected.
-    pub(crate) met: BTreeSet<IpAddr>,
-    /// The address to call from.
-    pub(crate) source_ip: Option<IpAddr>,
-    local_addr: HostPort,
-    pub(crate) registry: Registry,
-    pub(crate) waker: Waker,
-    pub(crate) book: AddressBook,
-    /// The thread for host names; started for the first name.
-    pub(crate) resolver: Option<Resolver>,
-    pub(crate) connections: BTreeMap<usize, Connection>,
-    next_token: usize,
-    /// The established connection of each peer.
-    pub(crate) links: BTreeMap<PeerId, usize>,
-    /// Connections with bytes queued since the last flush.
-    dirty: Vec<usize>,
-    /// Connections that may have more to read although no edge will report it.
-    pub(crate) unread: BTreeSet<usize>,
-    /// Connections whose queues hold more than may be encrypted at once.
-    pub(crate) unwritten: BTreeSet<usize>,
-    pub(crate) read_buffer: Vec<u8>,
-    rejections: Rejections,
-    /// Events that were not handed out yet: calls other than `handle_ready` and `tick` cannot return them.
-    pub(crate) events: Vec<MeshEvent>,
-    pub(crate) now_ms: u64,
-    pub(crate) isolated: bool,
-    pub(crate) closed: bool,
 }
 
 impl Mesh {
@@ -98,35 +86,28 @@ impl Mesh {
             .for_each(|seed| book.add(seed, true, 0));
         let identities = Identities::new(config.key, identity.replica);
         let mesh = Self {
+            settings: Settings {
+                source_ip: Some(local.ip()).filter(|ip| !ip.is_unspecified()),
+                local_addr: local.into(),
+                max_frame_bytes: config.max_frame_bytes,
+                queue_limit_bytes: config.queue_limit_bytes,
+                handshake_timeout_ms: config.handshake_timeout_ms,
+                user_timeout_ms: config.user_timeout_ms,
+            },
             hello: Hello {
                 versions: config.versions,
                 identity,
                 proof: None,
             },
             identities,
-            max_frame_bytes: config.max_frame_bytes,
-            queue_limit_bytes: config.queue_limit_bytes,
-            handshake_timeout_ms: config.handshake_timeout_ms,
-            user_timeout_ms: config.user_timeout_ms,
             security: config.security,
-            handshaker: None,
-            members: None,
-            met: BTreeSet::new(),
-            source_ip: Some(local.ip()).filter(|ip| !ip.is_unspecified()),
-            local_addr: local.into(),
-            registry,
+            members: Members::default(),
+            threads: Threads::new(waker.clone()),
             waker,
             book,
-            resolver: None,
-            connections: BTreeMap::new(),
-            next_token: FIRST_CONNECTION,
-            links: BTreeMap::new(),
-            dirty: Vec::new(),
-            unread: BTreeSet::new(),
-            unwritten: BTreeSet::new(),
+            connections: Connections::new(registry),
             read_buffer: vec![0; READ_BYTES],
-            rejections: Rejections::default(),
-            events: Vec::new(),
+            reports: Reports::default(),
             now_ms: 0,
             isolated: false,
             closed: false,
@@ -136,7 +117,7 @@ impl Mesh {
 
     /// Returns the address that was bound.
     pub fn local_addr(&self) -> &HostPort {
-        &self.local_addr
+        &self.settings.local_addr
     }
 
     /// Returns the protection of new connections.
@@ -158,7 +139,7 @@ impl Mesh {
     pub fn handle_ready(&mut self, ready: &mut Ready, now_ms: u64, events: &mut Vec<MeshEvent>) {
         self.now_ms = now_ms;
         if let Some(error) = ready.accept_error.take() {
-            let address = self.local_addr.to_string();
+            let address = self.settings.local_addr.to_string();
             let text = format!(
                 "cannot accept connections on {address}: {error}; raise open_files_limit if it is reached"
             );
@@ -169,8 +150,7 @@ impl Mesh {
                 self.accept(accepted);
             }
         }
-        let unread = std::mem::take(&mut self.unread);
-        let unwritten = std::mem::take(&mut self.unwritten);
+        let (unread, unwritten) = self.connections.take_later();
         for event in ready.connections.drain(..) {
             self.connection_ready(&event);
         }
@@ -180,7 +160,7 @@ impl Mesh {
         for token in unwritten {
             self.write(token);
         }
-        events.append(&mut self.events);
+        self.reports.drain_into(events);
     }
 
     /// Does the work of the clock: calls peers, gives up late handshakes. Cheap. Call it once per round of the reactor,
@@ -195,23 +175,23 @@ impl Mesh {
                 self.call_due();
             }
         }
-        events.append(&mut self.events);
+        self.reports.drain_into(events);
     }
 
     /// Returns the time of the next necessary `tick`; a time in the past means at once. `None`: not before a wait has
     /// found something.
     pub fn next_deadline_ms(&self) -> Option<u64> {
-        if !self.events.is_empty() || !self.unread.is_empty() || !self.unwritten.is_empty() {
+        let connections = &self.connections;
+        if !self.reports.is_empty() || connections.has_unread() || connections.has_unwritten() {
             return Some(self.now_ms);
         }
-        let handshakes = self
-            .connections
-            .values()
-            .filter_map(|c| c.deadline_ms)
-            .min();
+        let handshakes = connections.iter().filter_map(|(_, c)| c.deadline_ms).min();
         let calling = !self.isolated && !self.closed;
         let call = calling
-            .then(|| self.book.next_call_ms(|peer| self.links.contains_key(peer)))
+            .then(|| {
+                self.book
+                    .next_call_ms(|peer| self.connections.is_linked(peer))
+            })
             .flatten();
         handshakes.into_iter().chain(call).min()
     }
@@ -233,40 +213,34 @@ impl Mesh {
         frame: Frame,
         push: impl FnOnce(&mut SendQueue, Frame) -> bool,
     ) -> SendOutcome {
-        if frame.payload_bytes() > self.max_frame_bytes as usize {
+        if frame.payload_bytes() > self.settings.max_frame_bytes as usize {
             return SendOutcome::TooLarge;
         }
-        let Some((token, connection)) = self
-            .links
-            .get(&to)
-            .and_then(|t| Some((*t, self.connections.get_mut(t)?)))
-        else {
+        let Some(token) = self.connections.link_of(&to) else {
             return SendOutcome::NotConnected;
+        };
+        let Some(connection) = self.connections.get_mut(token) else {
+            return SendOutcome::NotConnected; // a link is a connection
         };
         if !push(&mut connection.queue, frame) {
             return SendOutcome::Overflow;
         }
-        if !std::mem::replace(&mut connection.dirty, true) {
-            self.dirty.push(token);
-        }
+        self.connections.mark_dirty(token);
         SendOutcome::Queued
     }
 
     /// Writes queued bytes: one system call per peer, unless there are many bytes. Call it once per batch, from any
     /// thread that holds the core's lock.
     pub fn flush(&mut self) {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for token in dirty.drain(..) {
-            if let Some(connection) = self.connections.get_mut(&token) {
-                connection.dirty = false;
-                // The reactor continues a connection that has had its share.
-                if !self.unwritten.contains(&token) {
-                    self.write(token);
-                }
+        let dirty = self.connections.take_dirty();
+        for token in &dirty {
+            // The reactor continues a connection that has had its share.
+            if !self.connections.is_written_later(*token) {
+                self.write(*token);
             }
         }
-        self.dirty = dirty; // keeps its memory
-        if !self.events.is_empty() || !self.unwritten.is_empty() {
+        self.connections.flushed(dirty);
+        if !self.reports.is_empty() || self.connections.has_unwritten() {
             self.waker.wake();
         }
     }
@@ -295,6 +269,16 @@ impl Mesh {
         }
     }
 
+    /// Sets the replicas that are members; `None`: unknown, and every peer may be one. Other peers may send frames of
+    /// up to 64 KiB, and give way to members when there are too many links. Cheap if nothing changes.
+    pub fn set_members(&mut self, members: Option<BTreeSet<[u8; 16]>>) {
+        if self.members.set(members) {
+            for token in self.connections.links() {
+                self.limit_frames(token);
+            }
+        }
+    }
+
     /// Sets the bytes that new peers are told from now on; at most 4 KiB.
     pub fn set_extra(&mut self, extra: Vec<u8>) -> Result<(), TransportError> {
         let old = std::mem::replace(&mut self.hello.identity.extra, extra);
@@ -317,14 +301,12 @@ impl Mesh {
 
     /// Returns the connected peers.
     pub fn peers(&self) -> impl Iterator<Item = &PeerInfo> {
-        self.links
-            .values()
-            .filter_map(|token| self.connections.get(token)?.peer.as_ref())
+        self.connections.peers()
     }
 
     /// Returns a connected peer.
     pub fn peer(&self, id: PeerId) -> Option<&PeerInfo> {
-        self.connections.get(self.links.get(&id)?)?.peer.as_ref()
+        self.connections.linked(&id)?.peer.as_ref()
     }
 
     /// Returns the connected peers that have answered at the addresses of the configuration, and this process if it is
@@ -332,7 +314,7 @@ impl Mesh {
     pub fn listed(&self) -> (Vec<PeerId>, Vec<String>) {
         let (mut here, mut missing) = (Vec::new(), Vec::new());
         for (address, peer, oneself) in self.book.seeds() {
-            match peer.filter(|peer| self.links.contains_key(peer)) {
+            match peer.filter(|peer| self.connections.is_linked(peer)) {
                 _ if oneself => here.push(self.hello.identity.incarnation),
                 Some(peer) => here.push(peer),
                 None => missing.push(address.to_string()),
@@ -343,17 +325,14 @@ impl Mesh {
 
     /// Returns the bytes that wait for a peer; 0 if it is not connected.
     pub fn queued_bytes(&self, peer: PeerId) -> usize {
-        let connection = self
-            .links
-            .get(&peer)
-            .and_then(|token| self.connections.get(token));
+        let connection = self.connections.linked(&peer);
         connection.map_or(0, |connection| connection.queue.queued_bytes())
     }
 
     /// Ends the connection to a peer. With a text, the peer is refused: it logs the text, and calls again only at the
     /// slow pace. Without a text, both sides reconnect at once.
     pub fn disconnect_peer(&mut self, peer: PeerId, refusal: Option<&str>) {
-        let Some(&token) = self.links.get(&peer) else {
+        let Some(token) = self.connections.link_of(&peer) else {
             return;
         };
         match refusal {
@@ -380,10 +359,10 @@ impl Mesh {
             self.flush();
             // The mesh ends, so no thread waits for the lock: all bytes may be encrypted. Errors do not matter any
             // more.
-            let connections = self.connections.values_mut();
+            let connections = self.connections.iter_mut();
             connections.for_each(|connection| drop(connection.write(usize::MAX)));
         }
-        for connection in self.connections.values_mut() {
+        for connection in self.connections.iter_mut() {
             connection.stream.finish();
             // If unread bytes were left at closing, the system would discard the bytes that were just sent.
             let mut left_bytes = CLOSING_READ_BYTES;
@@ -401,17 +380,8 @@ impl Mesh {
     pub fn abandon(&mut self) {
         self.closed = true;
         self.connections.clear();
-        self.links.clear();
-        self.unread.clear();
-        self.unwritten.clear();
-        self.events.clear();
-        // The drop of the mesh waits for the thread: a look-up may take half a minute.
-        if let Some(resolver) = &mut self.resolver {
-            resolver.stop();
-        }
-        if let Some(handshaker) = &self.handshaker {
-            handshaker.stop();
-        }
+        self.reports.clear();
+        self.threads.stop();
         self.waker.wake();
     }
 
@@ -422,22 +392,12 @@ impl Mesh {
 
     /// Registers a new connection.
     pub(crate) fn add_connection(&mut self, mut connection: Connection) -> std::io::Result<usize> {
-        let token = self.next_token;
-        self.next_token += 1;
-        connection.stream.register(&self.registry, Token(token))?;
-        connection.deadline_ms = Some(self.now_ms + self.handshake_timeout_ms);
-        self.connections.insert(token, connection);
-        Ok(token)
+        connection.deadline_ms = Some(self.now_ms + self.settings.handshake_timeout_ms);
+        self.connections.add(connection)
     }
 
     /// Reports a rejection, unless it was reported lately.
     pub(crate) fn reject(&mut self, address: &str, reason: RejectReason, text: String) {
-        if self.rejections.is_news(address, reason, self.now_ms) {
-            self.events.push(MeshEvent::Rejected {
-                address: address.to_owned(),
-                reason,
-                text,
-            });
-        }
+        self.reports.reject(address, reason, text, self.now_ms);
     }
 }

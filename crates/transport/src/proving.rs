@@ -7,7 +7,7 @@ use mio::net::TcpStream;
 
 use crate::address::label;
 use crate::connection::Connection;
-use crate::handshaker::{Fault, Handshaker, Outcome, Task};
+use crate::handshaker::{Fault, Outcome, Task};
 use crate::mesh::Mesh;
 use crate::stream::Stream;
 use crate::{HostPort, PeerId, Security};
@@ -20,12 +20,9 @@ impl Mesh {
             true => security.to_accept().is_some(),
             false => security.accepts_plain(),
         };
-        let links = self.links.iter();
-        let unwanted = links.filter(|(_, token)| {
-            let connection = self.connections.get(token);
-            connection.is_some_and(|connection| !accepts(&connection.stream))
-        });
-        let unwanted: Vec<PeerId> = unwanted.map(|(peer, _)| *peer).collect();
+        let links = self.connections.linked_all();
+        let unwanted = links.filter(|(_, link)| !accepts(&link.stream));
+        let unwanted: Vec<PeerId> = unwanted.map(|(peer, _)| peer).collect();
         self.security = security;
         for peer in unwanted {
             self.disconnect_peer(peer, None);
@@ -34,13 +31,8 @@ impl Mesh {
 
     /// Returns the number of peers that are connected without TLS.
     pub fn plaintext_links(&self) -> usize {
-        let links = self
-            .links
-            .values()
-            .filter_map(|token| self.connections.get(token));
-        links
-            .filter(|connection| !connection.stream.is_tls())
-            .count()
+        let links = self.connections.linked_all();
+        links.filter(|(_, link)| !link.stream.is_tls()).count()
     }
 
     /// Calls a peer with TLS.
@@ -62,28 +54,20 @@ impl Mesh {
             target,
             is_known,
             security: self.security.clone(),
-            timeout: Duration::from_millis(self.handshake_timeout_ms),
-            user_timeout_ms: self.user_timeout_ms,
+            timeout: Duration::from_millis(self.settings.handshake_timeout_ms),
+            user_timeout_ms: self.settings.user_timeout_ms,
         }
     }
 
     pub(crate) fn prove(&mut self, task: Task) {
-        if !self.handshaker.as_ref().is_some_and(Handshaker::is_alive) {
-            // The thread cannot be started: the next call tries again.
-            self.handshaker = Handshaker::start(self.waker.clone()).ok();
-        }
-        let left = match &self.handshaker {
-            Some(handshaker) => handshaker.hand(task),
-            None => task.target,
-        };
-        if let Some(target) = left {
+        if let Some(target) = self.threads.hand(task) {
             self.book.failed(&target, self.now_ms);
         }
     }
 
     /// Continues with the sockets that the handshaker has finished.
     pub(crate) fn take_proven(&mut self) {
-        while let Some(outcome) = self.handshaker.as_ref().and_then(Handshaker::next_outcome) {
+        while let Some(outcome) = self.threads.next_outcome() {
             let Outcome {
                 remote,
                 target,
@@ -99,7 +83,12 @@ impl Mesh {
 
     fn proven(&mut self, stream: Stream, remote: SocketAddr, target: Option<HostPort>) {
         let is_unread = stream.has_buffered();
-        let connection = Connection::proven(stream, remote, target.clone(), self.queue_limit_bytes);
+        let connection = Connection::proven(
+            stream,
+            remote,
+            target.clone(),
+            self.settings.queue_limit_bytes,
+        );
         let added = match target {
             Some(_) => self.add_connection(connection).ok(),
             None => self.add_caller(connection),
@@ -108,7 +97,7 @@ impl Mesh {
             return self.called_in_vain(target);
         };
         if is_unread {
-            self.unread.insert(token);
+            self.connections.read_later(token);
         }
         if target.is_some() {
             self.say_hello(token);

@@ -21,14 +21,14 @@ const ENCRYPT_BYTES: usize = 64 << 10;
 impl Mesh {
     /// Acts upon the readiness of a connection; ignores a connection that is gone.
     pub(crate) fn connection_ready(&mut self, ready: &ReadyConnection) {
-        let Some(connection) = self.connections.get_mut(&ready.token) else {
+        let Some(connection) = self.connections.get_mut(ready.token) else {
             return;
         };
         if connection.state == State::Connecting && !self.finish_connect(ready.token) {
             return;
         }
         if ready.writable {
-            if let Some(connection) = self.connections.get_mut(&ready.token) {
+            if let Some(connection) = self.connections.get_mut(ready.token) {
                 connection.write_blocked = false;
                 self.write(ready.token);
             }
@@ -40,37 +40,36 @@ impl Mesh {
 
     /// Writes the queued bytes of a connection.
     pub(crate) fn write(&mut self, token: usize) {
-        let Some(connection) = self.connections.get_mut(&token) else {
-            return;
-        };
         let limit_bytes = match planted(Mutant::AllEncryptedAtOnce) {
             true => usize::MAX,
-            false => (ENCRYPT_BYTES / self.links.len().max(1)).max(MAX_RECORD_BYTES),
+            false => (ENCRYPT_BYTES / self.connections.links_len().max(1)).max(MAX_RECORD_BYTES),
+        };
+        let Some(connection) = self.connections.get_mut(token) else {
+            return;
         };
         let written = connection.write(limit_bytes);
-        if matches!(written, Ok(false)) {
-            self.unwritten.insert(token);
-        }
         if let Err(error) = written {
             // Bytes that the peer sent before it closed may still wait to be read, for example its refusal.
             self.read(token, true);
-            self.drop_connection(token, DownReason::Io(error.to_string()));
-        } else if connection.state == State::Up
-            && connection.queue.take_drained()
-            && !planted(Mutant::GapNotTold)
-        {
+            return self.drop_connection(token, DownReason::Io(error.to_string()));
+        }
+        let has_drained = connection.state == State::Up && connection.queue.take_drained();
+        if has_drained && !planted(Mutant::GapNotTold) {
             if let Some(peer) = &connection.peer {
-                self.events.push(MeshEvent::Drained {
+                self.reports.push(MeshEvent::Drained {
                     incarnation: peer.incarnation,
                 });
             }
+        }
+        if matches!(written, Ok(false)) {
+            self.connections.write_later(token);
         }
     }
 
     /// Reads until the stream is empty or others have waited long enough. `ending`: a short read does not prove that
     /// the stream is empty.
     pub(crate) fn read(&mut self, token: usize, ending: bool) {
-        let Some(connection) = self.connections.get_mut(&token) else {
+        let Some(connection) = self.connections.get_mut(token) else {
             return;
         };
         connection.stream.readable(ending);
@@ -79,7 +78,7 @@ impl Mesh {
             false => READ_BUDGET_BYTES,
         };
         loop {
-            let Some(connection) = self.connections.get_mut(&token) else {
+            let Some(connection) = self.connections.get_mut(token) else {
                 return;
             };
             let room_bytes = budget_bytes.min(self.read_buffer.len());
@@ -97,7 +96,7 @@ impl Mesh {
                     }
                     budget_bytes = budget_bytes.saturating_sub(len);
                     if budget_bytes == 0 {
-                        self.unread.insert(token);
+                        self.connections.read_later(token);
                         return;
                     }
                 }
@@ -109,7 +108,7 @@ impl Mesh {
     }
 
     fn take_frames(&mut self, token: usize) {
-        while let Some(connection) = self.connections.get_mut(&token) {
+        while let Some(connection) = self.connections.get_mut(token) {
             let step = match connection.decoder.next_frame() {
                 _ if connection.state == State::Closing => return,
                 Ok(None) => return,
