@@ -26,10 +26,10 @@ impl Announcements {
     /// Returns the members with a vote and the position that they hold for, if the group must be told.
     pub(crate) fn joined(&mut self, control: &Control) -> Option<(Position, Vec<Incarnation>)> {
         let told = self.joined.iter().flatten().copied();
-        if self.joined.is_some() && control.joined().eq(told) {
+        if self.joined.is_some() && control.members.joined().eq(told) {
             return None;
         }
-        let members: Vec<_> = control.joined().collect();
+        let members: Vec<_> = control.members.joined().collect();
         self.joined = Some(members.clone());
         Some((control.position, members))
     }

@@ -87,7 +87,9 @@ impl Context {
 
     /// Returns the configuration in force; empty: unknown.
     pub(crate) fn configuration(&self) -> Configuration {
-        (self.control.as_ref()).map_or_else(Configuration::default, |c| c.configuration.clone())
+        (self.control.as_ref()).map_or_else(Configuration::default, |c| {
+            c.members.configuration().clone()
+        })
     }
 
     /// Returns the cluster UUID, if the control state is known.
@@ -102,7 +104,7 @@ impl Context {
 
     /// Returns this node's member state; None if it is no member.
     pub(crate) fn my_state(&self) -> Option<&MemberState> {
-        self.control.as_ref()?.members.get(&self.me)
+        self.control.as_ref()?.members.get(self.me)
     }
 
     /// Returns this node's place in the replicated state machine; None if it is no member.
@@ -112,7 +114,8 @@ impl Context {
 
     /// Returns true if this process is a member of the view.
     pub(crate) fn is_member(&self, peer: Incarnation) -> bool {
-        (self.control()).is_some_and(|control| control.configuration.member(peer).is_some())
+        (self.control())
+            .is_some_and(|control| control.members.configuration().member(peer).is_some())
     }
 
     /// Returns true if this node holds the log but no database: every delivery counts as applied.
@@ -130,7 +133,7 @@ impl Context {
         let Some(control) = &self.control else {
             return incarnation.to_string(); // not reached: log lines name members of delivered views
         };
-        let configuration = &control.configuration;
+        let configuration = control.members.configuration();
         match (
             configuration.index_of(incarnation),
             configuration.member(incarnation),

@@ -2,17 +2,17 @@
 //! in order. Out: the [`Effect`] of each entry. It depends on the log alone, so it is equal on all nodes at equal
 //! positions.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use trireme_certification::{Certification, Outcome, Request, Seqno, Verdict};
-use trireme_group::{Configuration, Delivery, Incarnation, Member, Position, SubmissionId, Uuid};
+use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId, Uuid};
 use trireme_mutants::{Mutant, planted};
 
 use crate::effect::Effect;
 use crate::gtid::Gtid;
 use crate::member_state::{MemberState, NodeState};
+use crate::member_states::MemberStates;
 use crate::message::Message;
 use crate::seqno_runs::SeqnoRuns;
+use crate::streaming::was_closed;
 use crate::views::Views;
 use crate::votes::{Ballot, Votes};
 use crate::writeset::WriteSet;
@@ -25,9 +25,7 @@ pub(crate) struct Control {
     /// Last position processed.
     pub position: Position,
     pub certification: Certification,
-    pub configuration: Configuration,
-    /// The states of exactly the members of the configuration.
-    pub members: BTreeMap<Incarnation, MemberState>,
+    pub members: MemberStates,
     /// Operator's overrides, each with the last seqno that is the same on all branches (rule 11).
     pub forks: Vec<(Uuid, Seqno)>,
     /// The positions of the last seqnos.
@@ -36,8 +34,6 @@ pub(crate) struct Control {
     pub views: Views,
     /// The votes on apply errors.
     pub votes: Votes,
-    /// The last joiners whose donors failed or left. A joiner that missed the news would otherwise wait for ever.
-    pub failed: VecDeque<Incarnation>,
 }
 
 impl Control {
@@ -53,13 +49,11 @@ impl Control {
             history,
             position: 0,
             certification: Certification::new(seqno, max_length),
-            configuration: Configuration::default(),
-            members: BTreeMap::new(),
+            members: MemberStates::default(),
             forks,
             runs: SeqnoRuns::default(),
             views: Views::default(),
             votes: Votes::default(),
-            failed: VecDeque::new(),
         }
     }
 
@@ -74,30 +68,6 @@ impl Control {
             uuid: self.history,
             seqno: self.seqno(),
         }
-    }
-
-    /// Returns true for a member without a database.
-    pub(crate) fn is_arbitrator(&self, incarnation: Incarnation) -> bool {
-        let member = self.configuration.member(incarnation);
-        member.is_some_and(|member| member.arbitrator)
-    }
-
-    /// Returns the state of a member; None if it is no member.
-    pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
-        self.members.get(&incarnation).map(|m| m.state)
-    }
-
-    /// Returns the members that may have a vote (rule 3).
-    pub(crate) fn joined(&self) -> impl Iterator<Item = Incarnation> + '_ {
-        let joined = |m: &&Member| {
-            let state = self.state_of(m.incarnation);
-            state.is_some_and(|s| s != NodeState::Joiner)
-        };
-        self.configuration
-            .members
-            .iter()
-            .filter(joined)
-            .map(|m| m.incarnation)
     }
 
     /// Processes the next entry.
@@ -131,16 +101,15 @@ impl Control {
     }
 
     fn reconfigure(&mut self, configuration: Configuration) -> Effect {
-        let is_view = configuration.number != self.configuration.number || self.views.is_empty();
         let first = self.views.is_empty();
-        self.configuration = configuration;
-        if !is_view {
+        if configuration.number == self.members.configuration().number && !first {
+            self.members.reweigh(configuration);
             return Effect::Weights;
         }
         let seqno = self.seqno() + 1;
-        if let Some(id) = self.configuration.override_id {
+        if let Some(id) = configuration.override_id {
             if self.forks.iter().all(|(known, _)| *known != id) {
-                let after = self.configuration.fork_after;
+                let after = configuration.fork_after;
                 let fork = match planted(Mutant::ForkNotedTooHigh) {
                     true => self.seqno(),
                     false => self.runs.last_upto(after, self.seqno()),
@@ -149,17 +118,17 @@ impl Control {
             }
         }
         self.certification.view(seqno);
-        let lost = self.reseat(first);
-        self.views.push(seqno, self.configuration.clone());
+        let lost = self.members.reseat(configuration.clone(), first);
+        self.views.push(seqno, configuration);
         self.apply_watermark();
-        self.settle_doubts();
+        self.members.settle_doubts();
         Effect::View { seqno, lost }
     }
 
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
         let from = id.incarnation;
         let anybody = planted(Mutant::EvictedDelivered).then_some(NodeState::Synced);
-        let Some(state) = self.state_of(from).or(anybody) else {
+        let Some(state) = self.members.state_of(from).or(anybody) else {
             return Effect::Voided {
                 id,
                 reason: "the origin is not a member".into(),
@@ -182,18 +151,18 @@ impl Control {
                 bypass,
             } => Effect::StateRequest {
                 id,
-                donor: self.state_requested(from, state, &preference, bypass),
+                donor: (self.members).state_requested(from, state, &preference, bypass),
                 request,
                 preference,
                 bypass: bypass.then_some(local),
             },
             Message::Donated { rcode } => Effect::Donated {
                 id,
-                joiner: self.has_donated(from, rcode),
+                joiner: self.members.has_donated(from, rcode),
                 rcode,
             },
             Message::Applied(cut) => {
-                if let Some(member_state) = self.members.get_mut(&from) {
+                if let Some(member_state) = self.members.get_mut(from) {
                     member_state.applied = member_state.applied.max(cut);
                 }
                 self.apply_watermark();
@@ -207,7 +176,7 @@ impl Control {
             } => {
                 // A ballot on a seqno that was not ordered yet is ignored, and so is one of a member without a
                 // database.
-                let may_vote = state != NodeState::Joiner && !self.abstains(from);
+                let may_vote = state != NodeState::Joiner && !self.members.abstains(from);
                 if may_vote && seqno <= self.seqno() {
                     self.votes.cast(seqno, from, ballot, policy);
                 }
@@ -220,18 +189,18 @@ impl Control {
             }
             Message::LeaveOut(member) => Effect::LeftOut {
                 id,
-                member: self.leave_out(member).then_some(member),
+                member: self.members.leave_out(member).then_some(member),
             },
             Message::InDoubt(seqno) => {
-                self.doubts(from, seqno);
+                self.members.doubts(from, seqno);
                 Effect::InDoubt { id }
             }
             Message::CaughtUp => Effect::CaughtUp {
                 id,
-                refused: !self.caught_up(from),
+                refused: !self.members.caught_up(from),
             },
             Message::Joined | Message::Synced | Message::Desync | Message::Resync => {
-                let refused = !self.transition(from, state, &message);
+                let refused = !self.members.transition(from, state, &message);
                 Effect::Member {
                     id,
                     message,
@@ -244,7 +213,7 @@ impl Control {
     fn write_set(&mut self, id: SubmissionId, write_set: WriteSet) -> Effect {
         let seqno = self.seqno() + 1;
         let is_closed =
-            write_set.is_fragment() && self.stream_was_closed(id.incarnation, write_set.last_seen);
+            write_set.is_fragment() && was_closed(&self.views, id.incarnation, write_set.last_seen);
         let last_view = self.views.last().map(|(seqno, _)| *seqno);
         let outcome = match last_view.filter(|_| is_closed) {
             Some(with) => {
@@ -277,22 +246,6 @@ impl Control {
         }
     }
 
-    /// Returns the applied watermark that each member with a state and a database has reported. A joiner has no vote,
-    /// and has begun or will begin with an SST: the log keeps nothing for it.
-    pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
-        let reported = |member: &Member| {
-            let member_state = self.members.get(&member.incarnation)?;
-            (member_state.state != NodeState::Joiner)
-                .then_some((member.incarnation, member_state.applied))
-        };
-        self.configuration.data_members().filter_map(reported)
-    }
-
-    /// As [`Self::applied`], without this member.
-    pub(crate) fn applied_by_others(&self, me: Incarnation) -> Vec<(Incarnation, Seqno)> {
-        self.applied().filter(|(id, _)| *id != me).collect()
-    }
-
     /// Decides the votes that can be decided now. Call it after every entry.
     pub(crate) fn decide_votes(&mut self) -> Vec<(Seqno, Ballot)> {
         if self.votes.open().next().is_none() {
@@ -300,8 +253,8 @@ impl Control {
         }
         // The vote does not wait for a member that is desynced or joins.
         let waited_for = |m: &&MemberState| m.counts && m.state != NodeState::Donor;
-        let voters = self
-            .members
+        let states = self.members.states();
+        let voters = states
             .iter()
             .filter(|(_, m)| waited_for(m))
             .map(|(id, m)| (*id, m.applied))
@@ -317,8 +270,8 @@ impl Control {
 
     /// Moves the group's applied watermark to the least of those that count.
     fn apply_watermark(&mut self) {
-        let cut = self
-            .members
+        let states = self.members.states();
+        let cut = states
             .values()
             .filter(|m| m.counts)
             .map(|m| m.applied)

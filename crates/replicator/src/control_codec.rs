@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
 use crate::member_state::{MemberState, NodeState};
-use crate::member_states::FAILED_MAX;
+use crate::member_states::{FAILED_MAX, MemberStates};
 use crate::message::MessageError;
 use crate::seqno_runs::SeqnoRuns;
 use crate::wire::{Reader, put_configuration, put_count};
@@ -24,9 +24,9 @@ impl Control {
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(&self.history.0);
         out.extend_from_slice(&self.position.to_le_bytes());
-        put_configuration(&mut out, &self.configuration);
-        put_count(&mut out, self.members.len());
-        for (incarnation, member_state) in &self.members {
+        put_configuration(&mut out, self.members.configuration());
+        put_count(&mut out, self.members.states().len());
+        for (incarnation, member_state) in self.members.states() {
             out.extend_from_slice(&incarnation.0.0);
             out.push(member_state.state as u8);
             out.extend_from_slice(&member_state.desyncs.to_le_bytes());
@@ -54,8 +54,8 @@ impl Control {
             out.extend_from_slice(&seqno.to_le_bytes());
             put_configuration(&mut out, configuration);
         }
-        put_count(&mut out, self.failed.len());
-        for joiner in &self.failed {
+        put_count(&mut out, self.members.failed().len());
+        for joiner in self.members.failed() {
             out.extend_from_slice(&joiner.0.0);
         }
         self.votes.encode(&mut out);
@@ -77,9 +77,9 @@ impl Control {
         }
         let (history, position) = (reader.uuid()?, reader.u64()?);
         let configuration = reader.configuration()?;
-        let mut members = BTreeMap::new();
+        let mut states = BTreeMap::new();
         for _ in 0..reader.count(58)? {
-            members.insert(reader.incarnation()?, member_state(&mut reader)?);
+            states.insert(reader.incarnation()?, member_state(&mut reader)?);
         }
         let mut forks = Vec::new();
         let count = reader.count(24)?;
@@ -111,13 +111,11 @@ impl Control {
             history,
             position,
             certification,
-            configuration,
-            members,
+            members: MemberStates::decoded(configuration, states, failed),
             forks,
             runs,
             views: views.into_iter().collect(),
             votes,
-            failed,
         };
         control.check()?;
         Ok(control)

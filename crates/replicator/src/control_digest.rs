@@ -51,17 +51,17 @@ impl Control {
             history,
             position,
             certification,
-            configuration,
             members,
             forks,
             runs,
             views,
             votes,
-            failed,
         } = self;
+        let (states, failed) = (members.states(), members.failed());
         let mut hasher = Rolling(0);
-        (history, position, members, forks, votes, failed).hash(&mut hasher);
+        (history, position, states, forks, votes, failed).hash(&mut hasher);
         // The names and addresses change only with the numbers.
+        let configuration = members.configuration();
         configuration.number.hash(&mut hasher);
         for member in &configuration.members {
             (member.weight, member.voter).hash(&mut hasher);

@@ -139,7 +139,7 @@ impl FlowControl {
         }
         let members = context
             .control()
-            .map_or(&[][..], |c| &c.configuration.members);
+            .map_or(&[][..], |c| &c.members.configuration().members);
         let others = members.iter().filter(|m| m.incarnation != context.me());
         let to = |member: &Member| {
             let message = match signal {
@@ -156,7 +156,8 @@ impl FlowControl {
 
     /// Returns true if the group has left this node out recently, and may do so again.
     fn relapses(&self, context: &Context, control: &Control) -> bool {
-        let may = context.options().fc_desync_after_ms > 0 && control.may_leave_out(context.me());
+        let may =
+            context.options().fc_desync_after_ms > 0 && control.members.may_leave_out(context.me());
         may && self.back_off.is_remembered(context.now_ms())
     }
 
@@ -186,6 +187,7 @@ impl FlowControl {
         let member = self.lag_budget.watch(context.now_ms(), holder, limit_ms)?;
         let control = context.control().filter(|_| lifecycle.is_primary())?;
         control
+            .members
             .may_leave_out(member)
             .then_some(FlowOutput::LeaveOut(member))
     }
@@ -252,7 +254,7 @@ pub(crate) fn has_caught_up(context: &Context, left: u64) -> bool {
 /// Returns `gcs.fc_limit` for this cluster: scaled by the square root of its size, unless only one member writes.
 fn limits(context: &Context) -> Limits {
     let (control, options) = (context.control(), context.options());
-    let members = control.map_or(0, |c| c.configuration.data_members().count());
+    let members = control.map_or(0, |c| c.members.configuration().data_members().count());
     let scale = match options.fc_single_primary {
         true => 1.0,
         false => (members.max(1) as f64).sqrt(),
@@ -271,15 +273,15 @@ fn is_left_out(context: &Context) -> bool {
 /// up does so only if fewer than two members keep pace. Then it is the one that bounds the backlog, and under a steady
 /// load it might never catch up.
 fn participation(control: &Control, member: Incarnation) -> Participation {
-    let state = control.members.get(&member);
-    let Some(state) = state.filter(|_| !control.is_arbitrator(member)) else {
+    let state = control.members.get(member);
+    let Some(state) = state.filter(|_| !control.members.is_arbitrator(member)) else {
         return Participation::LeftOut; // an arbitrator applies nothing
     };
     let catches_up = state.state == NodeState::Joined || (state.left_out && state.desyncs == 0);
     match state.state {
         NodeState::Synced => Participation::InStep,
         _ if planted(Mutant::LeftOutStops) && state.left_out => Participation::InStep,
-        _ if catches_up && control.in_step() < 2 => Participation::CatchingUp,
+        _ if catches_up && control.members.in_step() < 2 => Participation::CatchingUp,
         _ => Participation::LeftOut,
     }
 }

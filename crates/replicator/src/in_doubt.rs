@@ -9,10 +9,10 @@ use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
-use crate::control::Control;
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
 use crate::member_state::{MemberState, NodeState};
+use crate::member_states::MemberStates;
 use crate::work::Apply;
 
 /// Maximum of a statement's bytes in the log.
@@ -123,10 +123,10 @@ impl InDoubt {
     }
 }
 
-impl Control {
+impl MemberStates {
     /// Returns the decision on the in-doubt database of a joiner.
     pub(crate) fn rules_on(&self, joiner: Incarnation) -> Ruling {
-        let member_state_of = |id| self.members.get(&id);
+        let member_state_of = |id| self.get(id);
         if member_state_of(joiner).is_some_and(|member_state| member_state.trusted) {
             return Ruling::Trusted;
         }
@@ -154,13 +154,13 @@ impl Control {
     }
 
     fn data_members(&self) -> impl Iterator<Item = (Incarnation, &MemberState)> {
-        let ids = self.configuration.data_members().map(|m| m.incarnation);
-        ids.filter_map(|id| Some((id, self.members.get(&id)?)))
+        let ids = self.configuration().data_members().map(|m| m.incarnation);
+        ids.filter_map(|id| Some((id, self.get(id)?)))
     }
 
     /// Notes the position of a joiner's in-doubt database; -1: it has no usable one.
     pub(crate) fn doubts(&mut self, joiner: Incarnation, seqno: Seqno) {
-        let member_state = self.members.get_mut(&joiner);
+        let member_state = self.get_mut(joiner);
         if let Some(member_state) =
             member_state.filter(|member_state| member_state.state == NodeState::Joiner)
         {
@@ -187,7 +187,7 @@ impl Control {
                 Some((member_state.doubt.filter(|at| *at >= 0)?, Reverse(id)))
             })
             .max();
-        let member_state = furthest.and_then(|(_, Reverse(id))| self.members.get_mut(&id));
+        let member_state = furthest.and_then(|(_, Reverse(id))| self.get_mut(id));
         if let Some(member_state) = member_state {
             member_state.trusted = true;
         }

@@ -132,7 +132,7 @@ impl Joiner<'_> {
         let admitted = self.admitting_configuration();
         let at_least = admitted.map_or(0, |(position, _)| position);
         control.position >= at_least
-            && control.state_of(self.context.me()).is_some()
+            && control.members.state_of(self.context.me()).is_some()
             && (self.database).is_of_its_branch(control, self.intake.configurations())
     }
 

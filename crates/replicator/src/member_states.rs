@@ -1,10 +1,12 @@
-//! Changes of member states: joiner, donor, joined, synced. They follow views and the members' own submissions, are a
+//! The members and their states: joiner, donor, joined, synced. They follow views and the members' own submissions, are a
 //! part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
 
-use trireme_group::{Incarnation, Member};
+use std::collections::{BTreeMap, VecDeque};
+
+use trireme_certification::Seqno;
+use trireme_group::{Configuration, Incarnation, Member};
 use trireme_mutants::{Mutant, planted};
 
-use crate::control::Control;
 use crate::effect::Lost;
 use crate::member_state::{MemberState, NodeState};
 use crate::message::Message;
@@ -12,10 +14,113 @@ use crate::message::Message;
 /// Maximum of remembered joiners whose SST has failed.
 pub(crate) const FAILED_MAX: usize = 64;
 
-impl Control {
-    /// Makes `members` follow the configuration.
-    pub(crate) fn reseat(&mut self, first: bool) -> Vec<Lost> {
-        let before = std::mem::take(&mut self.members);
+/// The members of the configuration in force, and their states.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemberStates {
+    configuration: Configuration,
+    /// The states of exactly the members of the configuration.
+    states: BTreeMap<Incarnation, MemberState>,
+    /// The last joiners whose donors failed or left. A joiner that missed the news would otherwise wait for ever.
+    failed: VecDeque<Incarnation>,
+}
+
+impl MemberStates {
+    /// Takes the parts of an encoding. Nothing checks that the states are those of the configuration's members.
+    pub(crate) fn decoded(
+        configuration: Configuration,
+        states: BTreeMap<Incarnation, MemberState>,
+        failed: VecDeque<Incarnation>,
+    ) -> MemberStates {
+        MemberStates {
+            configuration,
+            states,
+            failed,
+        }
+    }
+
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    pub(crate) fn states(&self) -> &BTreeMap<Incarnation, MemberState> {
+        &self.states
+    }
+
+    /// Joiners whose donors failed or left, the oldest first.
+    pub(crate) fn failed(&self) -> &VecDeque<Incarnation> {
+        &self.failed
+    }
+
+    /// Returns the state of a member; None if it is no member.
+    pub(crate) fn get(&self, incarnation: Incarnation) -> Option<&MemberState> {
+        self.states.get(&incarnation)
+    }
+
+    pub(crate) fn get_mut(&mut self, incarnation: Incarnation) -> Option<&mut MemberState> {
+        self.states.get_mut(&incarnation)
+    }
+
+    /// Lets a test put any state here.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn tampered(
+        &mut self,
+    ) -> (
+        &mut Configuration,
+        &mut BTreeMap<Incarnation, MemberState>,
+        &mut VecDeque<Incarnation>,
+    ) {
+        (&mut self.configuration, &mut self.states, &mut self.failed)
+    }
+
+    /// Returns true for a member without a database.
+    pub(crate) fn is_arbitrator(&self, incarnation: Incarnation) -> bool {
+        let member = self.configuration.member(incarnation);
+        member.is_some_and(|member| member.arbitrator)
+    }
+
+    /// Returns the state of a member; None if it is no member.
+    pub(crate) fn state_of(&self, incarnation: Incarnation) -> Option<NodeState> {
+        self.get(incarnation).map(|m| m.state)
+    }
+
+    /// Returns the members that may have a vote (rule 3).
+    pub(crate) fn joined(&self) -> impl Iterator<Item = Incarnation> + '_ {
+        let joined = |m: &&Member| {
+            let state = self.state_of(m.incarnation);
+            state.is_some_and(|s| s != NodeState::Joiner)
+        };
+        self.configuration
+            .members
+            .iter()
+            .filter(joined)
+            .map(|m| m.incarnation)
+    }
+
+    /// Returns the applied watermark that each member with a state and a database has reported. A joiner has no vote,
+    /// and has begun or will begin with an SST: the log keeps nothing for it.
+    pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
+        let reported = |member: &Member| {
+            let member_state = self.get(member.incarnation)?;
+            (member_state.state != NodeState::Joiner)
+                .then_some((member.incarnation, member_state.applied))
+        };
+        self.configuration.data_members().filter_map(reported)
+    }
+
+    /// As [`Self::applied`], without this member.
+    pub(crate) fn applied_by_others(&self, me: Incarnation) -> Vec<(Incarnation, Seqno)> {
+        self.applied().filter(|(id, _)| *id != me).collect()
+    }
+
+    /// A configuration with the same members, of which only weights have changed.
+    pub(crate) fn reweigh(&mut self, configuration: Configuration) {
+        self.configuration = configuration;
+    }
+
+    /// Makes the states follow a view. `first`: the first view of its history. Returns the donors that it removes.
+    pub(crate) fn reseat(&mut self, view: Configuration, first: bool) -> Vec<Lost> {
+        self.configuration = view;
+        let before = std::mem::take(&mut self.states);
         for member in &self.configuration.members {
             let mut member_state = before
                 .get(&member.incarnation)
@@ -25,12 +130,12 @@ impl Control {
                 // The founder of a history has its state.
                 member_state.enter(NodeState::Synced);
             }
-            self.members.insert(member.incarnation, member_state);
+            self.states.insert(member.incarnation, member_state);
         }
         let mut lost = Vec::new();
         for (donor, member_state) in before {
             match member_state.donates_to {
-                Some(joiner) if !self.members.contains_key(&donor) => {
+                Some(joiner) if !self.states.contains_key(&donor) => {
                     lost.push(Lost { donor, joiner });
                     self.note_failed(joiner);
                 }
@@ -54,12 +159,12 @@ impl Control {
         preference: &str,
         bypass: bool,
     ) -> Option<Incarnation> {
-        let is_asked = || self.members.values().any(|m| m.donates_to == Some(from));
+        let is_asked = || self.states.values().any(|m| m.donates_to == Some(from));
         if state != NodeState::Joiner || is_asked() {
             return None;
         }
         let donor = self.choose_donor(from, preference);
-        if let Some(member_state) = donor.and_then(|donor| self.members.get_mut(&donor)) {
+        if let Some(member_state) = donor.and_then(|donor| self.get_mut(donor)) {
             member_state.enter(NodeState::Donor);
             member_state.donates_to = Some(from);
             self.failed.retain(|joiner| *joiner != from);
@@ -71,7 +176,7 @@ impl Control {
 
     /// Handles the end of a donation. Returns its joiner.
     pub(crate) fn has_donated(&mut self, donor: Incarnation, rcode: i32) -> Option<Incarnation> {
-        let member_state = self.members.get_mut(&donor)?;
+        let member_state = self.get_mut(donor)?;
         let joiner = member_state.donates_to.take()?;
         if !member_state.is_desynced() {
             member_state.enter(NodeState::Joined);
@@ -105,7 +210,7 @@ impl Control {
 
     /// Returns the members that the group has left out of flow control.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = &Member> + '_ {
-        let left_out = |m: &&Member| (self.members.get(&m.incarnation)).is_some_and(|s| s.left_out);
+        let left_out = |m: &&Member| (self.get(m.incarnation)).is_some_and(|s| s.left_out);
         self.configuration.members.iter().filter(left_out)
     }
 
@@ -113,7 +218,7 @@ impl Control {
         if !self.may_leave_out(member) {
             return false;
         }
-        if let Some(member_state) = self.members.get_mut(&member) {
+        if let Some(member_state) = self.get_mut(member) {
             member_state.left_out = true;
             member_state.enter(NodeState::Donor);
         }
@@ -122,8 +227,7 @@ impl Control {
 
     pub(crate) fn caught_up(&mut self, from: Incarnation) -> bool {
         let member_state = self
-            .members
-            .get_mut(&from)
+            .get_mut(from)
             .filter(|member_state| member_state.left_out);
         if let Some(member_state) = member_state {
             member_state.left_out = false;
@@ -146,7 +250,7 @@ impl Control {
         if self.abstains(from) && !matches!(message, Message::Joined) {
             return false;
         }
-        let Some(member_state) = self.members.get_mut(&from) else {
+        let Some(member_state) = self.get_mut(from) else {
             return false; // `submission` has looked it up
         };
         match (message, state) {

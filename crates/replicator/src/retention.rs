@@ -122,7 +122,7 @@ impl Retention {
         }
         let others = match wraps || planted(Mutant::LaggardNotPinned) {
             true => Vec::new(),
-            false => control.applied_by_others(context.me()),
+            false => control.members.applied_by_others(context.me()),
         };
         let above = |(id, applied): &(Incarnation, Seqno)| (*id, self.marks.above(*applied));
         let unreported = others.iter().map(above).collect();
@@ -180,7 +180,7 @@ fn others_may_lack_above(context: &Context, low: Seqno) -> Seqno {
     };
     match context.is_arbitrator() {
         true => control.certification.floor().min(low),
-        false => least(&control.applied_by_others(context.me())).unwrap_or(Seqno::MAX),
+        false => least(&control.members.applied_by_others(context.me())).unwrap_or(Seqno::MAX),
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bo
     }
     let first = history.first_seqno().unwrap_or(control.seqno() + 1);
     // The floor does not wait for a member that is far behind.
-    let mut applied = control.applied().map(|(_, seqno)| seqno);
+    let mut applied = control.members.applied().map(|(_, seqno)| seqno);
     first <= control.certification.floor() + 1 && applied.all(|seqno| first <= seqno + 1)
 }
 

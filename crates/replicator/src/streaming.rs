@@ -9,7 +9,7 @@ use trireme_group::{Configuration, Incarnation, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use crate::context::Context;
-use crate::control::Control;
+use crate::views::Views;
 use crate::writeset::WriteSet;
 
 /// Returns true for a fragment of this very process whose client no longer waits: the client was told that it failed.
@@ -24,25 +24,23 @@ pub(crate) fn is_abandoned_fragment(
     is_own && !planted(Mutant::AbandonedFragmentApplied)
 }
 
-impl Control {
-    /// Returns true if the servers have closed the streaming transactions of `origin` at a view that `origin` had not
-    /// seen when it sent this fragment. A late fragment would be part of a transaction here, and of none there; so it
-    /// fails everywhere. The servers close these transactions when their origin is no member, and all of them when a
-    /// view has the members of the view before.
-    pub(crate) fn stream_was_closed(&self, origin: Incarnation, last_seen: Seqno) -> bool {
-        let mut views = self.views.iter().rev().peekable();
-        while let Some((seqno, view)) = views.next() {
-            if *seqno <= last_seen {
-                return false;
-            }
-            // Views before the oldest remembered one are unknown.
-            let closes_all = views.peek().is_none_or(|(_, before)| is_same(view, before));
-            if closes_all || view.index_of(origin).is_none() {
-                return !planted(Mutant::ClosedStreamGoesOn);
-            }
+/// Returns true if the servers have closed the streaming transactions of `origin` at a view that `origin` had not
+/// seen when it sent this fragment. A late fragment would be part of a transaction here, and of none there; so it
+/// fails everywhere. The servers close these transactions when their origin is no member, and all of them when a
+/// view has the members of the view before.
+pub(crate) fn was_closed(views: &Views, origin: Incarnation, last_seen: Seqno) -> bool {
+    let mut views = views.iter().rev().peekable();
+    while let Some((seqno, view)) = views.next() {
+        if *seqno <= last_seen {
+            return false;
         }
-        false
+        // Views before the oldest remembered one are unknown.
+        let closes_all = views.peek().is_none_or(|(_, before)| is_same(view, before));
+        if closes_all || view.index_of(origin).is_none() {
+            return !planted(Mutant::ClosedStreamGoesOn);
+        }
     }
+    false
 }
 
 /// Returns true if both views have the same processes with data.

@@ -346,7 +346,7 @@ fn winner(context: &Context, seqno: Seqno) -> Option<Winner> {
     let control = context.control().filter(|_| seqno > 0)?;
     let member = || {
         let incarnation = Incarnation(Uuid(control.certification.origin(seqno)?));
-        let member = control.configuration.member(incarnation)?;
+        let member = control.members.configuration().member(incarnation)?;
         Some((incarnation, member.name.clone()))
     };
     Some(Winner {

@@ -118,13 +118,17 @@ pub(crate) fn control(dice: &mut Dice, control: &mut Control) {
                 control.certification = Certification::new(near.max(0), length);
             }
             2 => control.forks.push((dice.uuid(), near)),
-            3 => control.members.clear(),
-            4 => control.members.values_mut().for_each(|m| m.applied = near),
+            3 => control.members.tampered().1.clear(),
+            4 => {
+                let (_, states, _) = control.members.tampered();
+                states.values_mut().for_each(|m| m.applied = near);
+            }
             5 => {
                 let state = [NodeState::Joiner, NodeState::Synced][dice.below(2)];
-                control.members.values_mut().for_each(|m| m.state = state);
+                let (_, states, _) = control.members.tampered();
+                states.values_mut().for_each(|m| m.state = state);
             }
-            6 => control.configuration.members.clear(),
+            6 => control.members.tampered().0.members.clear(),
             7 => control.history = dice.uuid(),
             _ => control.views = Default::default(),
         }

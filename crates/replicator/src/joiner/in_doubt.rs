@@ -17,7 +17,7 @@ impl Joiner<'_> {
         let Some(control) = self.context.control().filter(|_| in_question) else {
             return true;
         };
-        match control.rules_on(self.context.me()) {
+        match control.members.rules_on(self.context.me()) {
             Ruling::Trusted => self.go_on_in_doubt(),
             Ruling::OthersHave => self.give_up_database(),
             Ruling::Open => {

@@ -367,7 +367,7 @@ impl Joiner<'_> {
     fn free_donor(&self) -> Option<Incarnation> {
         let preference = &self.context.options().sst_donor;
         let control = self.context.control()?;
-        control.choose_donor(self.context.me(), preference)
+        control.members.choose_donor(self.context.me(), preference)
     }
 
     /// Returns false if the donor has not answered just now: it may be dead, with nobody having noticed yet. A server
@@ -380,7 +380,8 @@ impl Joiner<'_> {
 
     /// Returns true if a member may be chosen to run the donor's script, now or later.
     pub(super) fn has_donor(&self) -> bool {
-        (self.context.control()).is_some_and(|control| control.has_donor_for(self.context.me()))
+        (self.context.control())
+            .is_some_and(|control| control.members.has_donor_for(self.context.me()))
     }
 
     /// Asks the donor to be whether it lives. Returns false if that was settled before.

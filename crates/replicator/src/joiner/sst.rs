@@ -7,7 +7,6 @@ use trireme_mutants::{Mutant, planted};
 
 use super::{Joiner, never_received};
 use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level};
-use crate::control::Control;
 use crate::effect::Lost;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
@@ -80,7 +79,8 @@ impl Joiner<'_> {
 
     /// Warns once, if no member has a database: the donor that the node keeps requesting will not come by itself.
     fn tell_nobody_has_database(&mut self) {
-        let nobody_has = (self.context.control()).is_some_and(Control::nobody_has_database);
+        let nobody_has =
+            (self.context.control()).is_some_and(|control| control.members.nobody_has_database());
         if !nobody_has || !self.transfer.tells_nobody_has() {
             return;
         }

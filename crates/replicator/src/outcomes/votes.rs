@@ -46,7 +46,7 @@ impl Outcomes<'_> {
         let me = self.context.me();
         // Below the floor the origin of a write-set is unknown: the control state does not distinguish the two cases.
         let is_first = self.context.control().is_some_and(|control| {
-            let mut others = control.members.iter().filter(|(id, _)| **id != me);
+            let mut others = control.members.states().iter().filter(|(id, _)| **id != me);
             self.executor.queue().is_action(seqno) && !others.any(|(_, member)| member.counts)
         });
         match is_first {

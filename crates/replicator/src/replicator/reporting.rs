@@ -80,12 +80,13 @@ impl Replicator {
         let flow = self.flow_control.counters(self.context.now_ms());
         let held_up_ms = flow.paused_ms + flow.paced_ms;
         let members = control
-            .map(|c| c.configuration.members.as_slice())
+            .map(|c| c.members.configuration().members.as_slice())
             .unwrap_or_default();
         let incoming: Vec<&str> = members.iter().map(|m| m.incoming.as_str()).collect();
         Status {
             local_state_uuid: control.map_or(self.executor.history(), |c| c.history),
-            protocol_application: control.map_or(-1, |c| i64::from(c.configuration.app_protocol())),
+            protocol_application: control
+                .map_or(-1, |c| i64::from(c.members.configuration().app_protocol())),
             last_committed: self.last_committed().seqno,
             replicated: counters.replicated,
             replicated_bytes: counters.replicated_bytes,
@@ -125,14 +126,14 @@ impl Replicator {
             cert_interval: counters.cert_interval.get(),
             open_transactions: self.executor.open_transactions() as u64,
             incoming_addresses: incoming.join(","),
-            cluster_weight: control.map_or(0, |c| c.configuration.total_weight()),
+            cluster_weight: control.map_or(0, |c| c.members.configuration().total_weight()),
             desync_count: self
                 .context
                 .my_state()
                 .map_or(0, |member_state| u64::from(member_state.desyncs)),
             progress: self.progress(),
             left_out: control
-                .map(|c| c.left_out().map(|m| m.name.clone()).collect())
+                .map(|c| c.members.left_out().map(|m| m.name.clone()).collect())
                 .unwrap_or_default(),
             paced_ns: flow.paced_ms * 1_000_000,
             lag_seqnos: self.lag_seqnos(),
@@ -302,12 +303,12 @@ impl Replicator {
     pub fn left_out_members(&self) -> Vec<Incarnation> {
         let control = self.context.control().into_iter();
         control
-            .flat_map(|c| c.left_out().map(|m| m.incarnation))
+            .flat_map(|c| c.members.left_out().map(|m| m.incarnation))
             .collect()
     }
 
     fn member_name(&self, incarnation: Incarnation) -> Option<String> {
-        let configuration = &self.context.control()?.configuration;
+        let configuration = self.context.control()?.members.configuration();
         configuration.member(incarnation).map(|m| m.name.clone())
     }
 

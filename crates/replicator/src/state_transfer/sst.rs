@@ -299,13 +299,13 @@ fn received_meanwhile(
     me: Incarnation,
     donor: Option<Incarnation>,
 ) -> (SstPhase, Resumed) {
-    let is_member = |donor: Incarnation| control.members.contains_key(&donor);
+    let is_member = |donor: Incarnation| control.members.get(donor).is_some();
     let sends = |donor: &Incarnation| {
-        (control.members.get(donor)).is_some_and(|m| m.donates_to == Some(me))
+        (control.members.get(*donor)).is_some_and(|m| m.donates_to == Some(me))
     };
     let resumed = match donor.filter(|donor| !is_member(*donor)) {
         Some(lost) => Resumed::DonorLost(lost),
-        None if control.failed.contains(&me) => Resumed::Failed,
+        None if control.members.failed().contains(&me) => Resumed::Failed,
         None => Resumed::GoesOn,
     };
     let donor = donor.filter(sends);

@@ -1,6 +1,6 @@
 //! The state transfer alone: its stages, and what waits for them.
 
-use trireme_group::{Configuration, Uuid};
+use trireme_group::Uuid;
 
 use super::*;
 use crate::control::Control;
@@ -40,11 +40,10 @@ fn received() -> Gtid {
 /// A control state in which the donor is a member, and sends or does not.
 fn control(is_member: bool, sends: bool) -> Control {
     let mut control = Control::found(Uuid([7; 16]), 9, Vec::new(), 1_000);
-    control.configuration = Configuration::default();
     if is_member {
         let mut state = MemberState::new(NodeState::Donor);
         state.donates_to = sends.then(me);
-        control.members.insert(donor(), state);
+        control.members.tampered().1.insert(donor(), state);
     }
     control
 }

@@ -430,7 +430,7 @@ fn a_donation_that_a_reset_has_swallowed_is_given_up() {
     cluster.settle();
     let donates = |cluster: &Cluster, node: usize| {
         let control = cluster.nodes[joiner].replicator.context().control();
-        control.expect("in step").members[&incarnation(node)]
+        control.expect("in step").members.states()[&incarnation(node)]
             .donates_to
             .is_some()
     };

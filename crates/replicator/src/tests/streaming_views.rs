@@ -7,6 +7,7 @@ use super::driver::*;
 use super::fragments::*;
 use super::server::Happened;
 use crate::message::Message;
+use crate::streaming::was_closed;
 use crate::{Code, Event, Gtid, flags};
 
 #[test]
@@ -59,9 +60,13 @@ fn a_view_without_its_origin_closes_a_transaction() {
     let joined = cluster.nodes[1].replicator.last_seqno().unwrap();
     let control = cluster.nodes[1].replicator.context().control().unwrap();
     let origin = cluster.nodes[0].incarnation;
-    assert!(control.stream_was_closed(origin, joined - 2));
-    assert!(!control.stream_was_closed(origin, joined - 1));
-    assert!(!control.stream_was_closed(cluster.nodes[1].incarnation, joined - 2));
+    assert!(was_closed(&control.views, origin, joined - 2));
+    assert!(!was_closed(&control.views, origin, joined - 1));
+    assert!(!was_closed(
+        &control.views,
+        cluster.nodes[1].incarnation,
+        joined - 2
+    ));
 }
 
 /// MariaDB's test galera_sr_cc_slave: without it the fragments find no transaction, and are lost.

@@ -266,16 +266,23 @@ fn full_control() -> Control {
     cluster.settle();
     let control = cluster.nodes[0].replicator.context_mut().set_control(None);
     let mut control = control.expect("in step");
-    control.failed.push_back(incarnation(7));
+    control.members.tampered().2.push_back(incarnation(7));
     assert!(!control.forks.is_empty() && control.votes.result(seqno + 1).is_some());
     assert!(control.votes.open().next().is_some());
-    assert!(control.members.values().any(|m| m.donates_to.is_some()));
+    assert!(
+        control
+            .members
+            .states()
+            .values()
+            .any(|m| m.donates_to.is_some())
+    );
     control
 }
 
 /// The same, with what its seats do not say.
 fn with_every_choice(mut control: Control) -> Control {
-    for (member_state, doubt) in control.members.values_mut().zip([-1, 78]) {
+    let (_, states, _) = control.members.tampered();
+    for (member_state, doubt) in states.values_mut().zip([-1, 78]) {
         member_state.doubt = Some(doubt);
         member_state.trusted = doubt == 78;
         member_state.left_out = !member_state.trusted;
@@ -350,7 +357,7 @@ fn a_control_state_whose_parts_do_not_fit_is_refused() {
             c.runs.first.make_contiguous().reverse()
         }),
         ("a view that is still to come", |c| {
-            let view = c.configuration.clone();
+            let view = c.members.configuration().clone();
             c.views.push(c.seqno() + 1, view);
         }),
         ("a view twice", |c| {
