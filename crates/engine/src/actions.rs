@@ -46,7 +46,8 @@ impl Engine {
                 log.note_failure(!error.is_of_volume());
             }
             let text = format!(
-                "cannot write crash-recovery state to trireme-state.log: {error}; this process ends, because a restart would conclude wrong things from the old state"
+                "cannot write crash-recovery state to trireme-state.log: {error}; this process ends, because a restart \
+                 would rely on the old state"
             );
             host.act(HostAction::Fatal { text });
         }
@@ -57,7 +58,8 @@ impl Engine {
         let log = self.noted_log();
         if let Some(Err(error)) = log.map(|log| log.note_diverged(diverged)) {
             self.notes.push(format!(
-                "it cannot be noted beside the write-set log whether the database has diverged, only in grastate.dat: {error}"
+                "cannot write beside the write-set log whether the database has diverged ({error}): only grastate.dat \
+                 tells it"
             ));
         }
     }
@@ -178,11 +180,8 @@ impl Engine {
             _ => Ok(()),
         };
         let result = noted.and_then(|()| link.storage.append(entry));
-        link.flush_now |= matches!(entry.body, group::Body::Configuration(_));
-        link.unwritten = true;
-        if link.flush_appends {
-            link.unflushed = Some(entry.position);
-        }
+        let at_once = matches!(entry.body, group::Body::Configuration(_));
+        link.flushes.appended(entry.position, at_once);
         self.must_write(result);
     }
 
@@ -191,9 +190,7 @@ impl Engine {
         let Some(link) = &mut self.link else { return };
         host.truncated(after, link.group.term());
         let result = link.storage.truncate(after);
-        // The end of a flush must not acknowledge entries that were dropped.
-        link.unflushed = link.unflushed.map(|position| position.min(after));
-        link.flushing = link.flushing.map(|position| position.min(after));
+        link.flushes.truncated(after);
         self.must_write(result);
     }
 
@@ -211,7 +208,7 @@ impl Engine {
         let dropped = link.storage.staging().bulk_payloads();
         let forgot = Forgotten::by(&link.group);
         let result = link.storage.begin(&checkpoint, forgot);
-        link.forget_flushes(now_ms);
+        link.flushes.forget(now_ms);
         self.not_staged(now_ms, dropped);
         self.must_write(result);
         self.tell_history(host);
@@ -322,7 +319,7 @@ impl Engine {
         link.log_told = true;
         if let Err(error) = host.in_log(id) {
             self.not_kept(
-                "it cannot be noted which write-set log is this node's",
+                "cannot write down which write-set log is this node's",
                 &error,
             );
         }

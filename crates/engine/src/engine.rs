@@ -3,15 +3,14 @@
 
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Group, Incarnation, Lasting, OVERRIDES_MAX, Position, Recovered, Reminder, Term,
-    Uuid,
+    self as group, Group, Incarnation, Lasting, OVERRIDES_MAX, Recovered, Reminder, Term, Uuid,
 };
 use trireme_log::{Durability, LogConfig};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, Seqno, UNDEFINED_SEQNO};
 
 use crate::beginning::Beginning;
-use crate::hang::Hang;
+use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::Told;
 use crate::mark::KeepMark;
@@ -80,21 +79,7 @@ pub struct Link {
     pub group: Group,
     /// The log.
     pub storage: Storage,
-    /// True if an acknowledgement waits for the disk (`repl.durability=disk`).
-    pub(crate) flush_appends: bool,
-    pub(crate) flushes_apart: bool,
-    /// An entry was appended that every mode flushes before any message speaks of it (rule 4).
-    pub(crate) flush_now: bool,
-    /// An entry was appended and is not handed to the operating system yet.
-    pub(crate) unwritten: bool,
-    /// The last entry appended that no flush covers yet.
-    pub(crate) unflushed: Option<Position>,
-    /// The last entry that the flush under way covers.
-    pub(crate) flushing: Option<Position>,
-    /// A flush is running that nothing waits for.
-    pub(crate) writing_back: bool,
-    /// The duration of the running flush.
-    pub(crate) hang: Hang,
+    pub(crate) flushes: Flushes,
     pub(crate) history_told: bool,
     pub(crate) log_told: bool,
     /// The UUID of the history that this node founds, if the other nodes support it.
@@ -111,18 +96,11 @@ pub struct Link {
 
 impl Link {
     /// Returns a connection that has written nothing yet.
-    fn new(group: Group, storage: Storage, undelivered: Undelivered, flush_appends: bool) -> Link {
+    fn new(group: Group, storage: Storage, undelivered: Undelivered, flushes: Flushes) -> Link {
         Link {
             group,
             storage,
-            flush_appends,
-            flushes_apart: false,
-            flush_now: false,
-            unwritten: false,
-            unflushed: None,
-            flushing: None,
-            writing_back: false,
-            hang: Hang::default(),
+            flushes,
             history_told: false,
             log_told: false,
             to_found: None,
@@ -258,11 +236,11 @@ impl Engine {
         };
         let group = Group::new(config, recovered, now_ms);
         let undelivered = Undelivered::new(start.options.queue_bytes, &start.thresholds);
+        let flushes = Flushes::new(flush_appends, start.flushes_apart);
         self.link = Some(Link {
-            flushes_apart: start.flushes_apart,
             to_found: expect.map(|expected| expected.history),
             just_founded: matches!(first, Some(group::Event::Bootstrap { .. })),
-            ..Link::new(group, storage, undelivered, flush_appends)
+            ..Link::new(group, storage, undelivered, flushes)
         });
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(start.options));
@@ -299,7 +277,7 @@ impl Engine {
                     if let Err(error) = storage.close() {
                         self.volume_fails(&mut storage, !error.is_of_volume());
                         self.notes
-                            .push(format!("the write-set log was not closed well: {error}"));
+                            .push(format!("closing the write-set log failed: {error}"));
                     }
                     self.closed_log = needs_log.then_some(storage);
                 }
@@ -337,7 +315,7 @@ impl Engine {
 
     /// Returns true if the log's disk takes longer for a flush than a working disk does.
     pub fn flush_hangs(&self, now_ms: u64) -> bool {
-        (self.link.as_ref()).is_some_and(|link| link.hang.is_long(now_ms))
+        (self.link.as_ref()).is_some_and(|link| link.flushes.hangs(now_ms))
     }
 
     /// Hands an event to the group, if there is one.
@@ -369,12 +347,12 @@ impl Engine {
     /// Tells group and replicator that time has passed, if their deadline has come.
     pub fn tick(&mut self, now_ms: u64) {
         if let Some(link) = (self.link.as_mut()).filter(|l| now_ms >= l.group.next_deadline()) {
-            let hangs = link.hang.is_long(now_ms) && !planted(Mutant::HangUnseen);
+            let hangs = link.flushes.hangs(now_ms) && !planted(Mutant::HangUnseen);
             let config = link.group.config_mut();
             (config.able, config.stuck) = (self.replicator.is_synced(), hangs);
             let storage = &link.storage;
             let dir = || (storage.disk)().path("").display().to_string();
-            self.notes.extend(link.hang.is_due(now_ms, dir));
+            self.notes.extend(link.flushes.hang_note(now_ms, dir));
             self.group(now_ms, group::Event::Tick);
         }
         if (self.replicator.next_deadline_ms()).is_some_and(|at| now_ms >= at) {

@@ -52,8 +52,9 @@ impl Told {
         let configuration = &group.checkpoint().configuration;
         let name = configuration.member(laggard.member).map_or("", |m| &m.name);
         Some(format!(
-            "the write-set log is {} MiB larger than gcache.size: it keeps what {} ({name}) has not received, and grows \
-             until it has, or has left the cluster; look at the line to that node, and at the room on this disk",
+            "the write-set log is {} MiB larger than gcache.size: it keeps the write-sets that {} ({name}) has not \
+             received, and grows until that node has received them or has left the cluster; check the network to that \
+             node, and the free space on this disk",
             excess_bytes >> 20,
             laggard.member,
         ))

@@ -9,6 +9,7 @@
 mod actions;
 mod beginning;
 mod engine;
+mod flushes;
 mod group_reads;
 mod hang;
 mod host;

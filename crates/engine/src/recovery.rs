@@ -152,8 +152,8 @@ fn tell_damage(damage: &Damage) -> String {
         Lost::Newer => "the entries from there on are taken from the other nodes",
     };
     format!(
-        "the write-set log is damaged in {} at offset {}: {}{how}; {lost}; what could not be used is in {}, which may be \
-         removed",
+        "the write-set log is damaged in {} at offset {}: {}{how}; {lost}; the unusable part was moved to {}, which \
+         may be removed",
         damage.file.display(),
         damage.offset,
         damage.reason,
@@ -350,7 +350,7 @@ impl Storage {
         };
         if let Some(reason) = &lost {
             self.notes.push(format!(
-                "{reason} ({}). Until the others have brought this node up to date, it has no say in an election",
+                "{reason} ({}). This node has no vote until the others have brought it up to date",
                 (self.disk)().path("").display()
             ));
         }

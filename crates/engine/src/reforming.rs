@@ -55,7 +55,7 @@ impl Engine {
             ..Checkpoint::default()
         };
         let begun = link.storage.begin(&checkpoint, Forgotten::default());
-        link.forget_flushes(now_ms);
+        link.flushes.forget(now_ms);
         link.just_founded = true;
         link.group.begin_anew();
         self.must_write(begun);
@@ -106,8 +106,8 @@ impl Engine {
             reformed.lost_from = Some(gtid);
         }
         host.alarm(&format!(
-            "what clients were told is committed with GTID {gtid} or above, before the cluster lost its majority, is lost: it is in \
-             no log and no database that was here. These GTIDs are given out anew"
+            "commits with GTID {gtid} or above, which clients saw before the cluster lost its majority, are lost: no \
+             log and no database of the nodes here has them. The cluster gives these GTIDs to new commits"
         ));
     }
 }

@@ -125,7 +125,7 @@ impl Engine {
             return;
         };
         let served = match link.storage.begin_serving(pull) {
-            Ok(job) if link.flushes_apart => {
+            Ok(job) if link.flushes.are_apart() => {
                 link.serving.begin(&pull);
                 return host.serve(job);
             }

@@ -5,39 +5,12 @@
 use bytes::Bytes;
 use trireme_group::{self as group, BulkId};
 use trireme_log::{FlushDone, FlushJob, LogError};
-use trireme_mutants::{Mutant, planted};
 use trireme_replicator as replicator;
 
-use crate::engine::{Engine, Failure, Link};
+use crate::engine::{Engine, Failure};
 use crate::host::{Host, NotKept};
 use crate::staging::{StageDone, StageJob, Staging};
 use crate::storage::Storage;
-
-impl Link {
-    /// Forgets the flushes of the old log, since the log begins anew.
-    pub(crate) fn forget_flushes(&mut self, now_ms: u64) {
-        (self.unflushed, self.flushing, self.writing_back) = (None, None, false);
-        self.hang.ends(now_ms);
-    }
-
-    /// Begins a flush when too many bytes wait for one.
-    fn write_back(&mut self, now_ms: u64, host: &mut dyn Host) -> Result<(), LogError> {
-        let most_bytes = self.storage.thresholds.write_back_bytes;
-        let enough = self.storage.unflushed_bytes() >= most_bytes;
-        if self.flush_appends || self.writing_back || !enough {
-            return Ok(());
-        }
-        if !self.flushes_apart {
-            return self.storage.flush();
-        }
-        if let Some(job) = self.storage.begin_write_back()? {
-            self.writing_back = true;
-            self.hang.begins(now_ms);
-            host.flush(job);
-        }
-        Ok(())
-    }
-}
 
 impl Engine {
     /// Writes the appended entries, and sees to their flush. Returns true if the group has learnt something by it.
@@ -45,38 +18,11 @@ impl Engine {
         let Some(link) = &mut self.link else {
             return false;
         };
-        let writes = std::mem::take(&mut link.unwritten);
+        let writes = link.flushes.take_unwritten();
         if writes {
             host.log_write_begins();
         }
-        let waits = link.unflushed.is_some();
-        // One flush at a time: a file's error is reported only once, so two flushes would hide it from each other.
-        // Entries that are appended meanwhile share the next flush.
-        let result = if link.flushing.is_some() {
-            link.storage.write_out().map(|()| None)
-        } else if link.flush_now || waits && !link.flushes_apart {
-            link.flush_now = false;
-            let flushed = link.storage.flush();
-            match planted(Mutant::FlushNotAwaited) {
-                true => Ok(link.unflushed.take()),
-                false => flushed.map(|()| link.unflushed.take()),
-            }
-        } else if waits {
-            let begun = link.storage.begin_flush();
-            begun.map(|job| {
-                link.flushing = link.unflushed.take();
-                if let Some(job) = job {
-                    link.hang.begins(now_ms);
-                    host.flush(job);
-                }
-                link.flushing.filter(|_| planted(Mutant::FlushNotAwaited))
-            })
-        } else {
-            let written = link.storage.write_out();
-            written
-                .and_then(|()| link.write_back(now_ms, host))
-                .map(|()| None)
-        };
+        let result = link.flushes.write(&mut link.storage, now_ms, host);
         if writes {
             host.log_written();
         }
@@ -97,21 +43,11 @@ impl Engine {
     /// Returns `None` if the flush has become needless.
     pub fn renew_flush(&mut self, job: FlushJob) -> Option<FlushJob> {
         let link = self.link.as_mut().filter(|_| self.failed.is_none())?;
-        if link.unflushed.is_none() {
-            return Some(job);
-        }
-        match link.storage.renew_flush(job) {
-            Ok(renewed) => {
-                if renewed.is_some() {
-                    link.flushing = link.unflushed.take();
-                }
-                renewed
-            }
-            Err(error) => {
-                self.log_failed(&error);
-                None
-            }
-        }
+        let renewed = link.flushes.renew(&mut link.storage, job);
+        renewed.unwrap_or_else(|error| {
+            self.log_failed(&error);
+            None
+        })
     }
 
     /// Takes in the end of a flush that [`Host::flush`] was given.
@@ -119,15 +55,14 @@ impl Engine {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
-        match link.storage.end_flush(done) {
-            Ok(true) => {
-                link.writing_back = false;
-                self.notes.extend(link.hang.ends(now_ms));
-                if let Some(position) = link.flushing.take() {
+        match link.flushes.ended(&mut link.storage, done, now_ms) {
+            Ok(Some(flushed)) => {
+                self.notes.extend(flushed.note);
+                if let Some(position) = flushed.position {
                     self.group(now_ms, group::Event::Appended { position });
                 }
             }
-            Ok(false) => {} // of a log that was given up since
+            Ok(None) => {}
             Err(error) => self.log_failed(&error),
         }
     }
@@ -150,7 +85,7 @@ impl Engine {
         if !staged {
             return self.not_staged(now_ms, vec![bulk]);
         }
-        let apart = link.flushes_apart;
+        let apart = link.flushes.are_apart();
         let mut job = link.storage.next_stage_job(bulk);
         if apart {
             job.into_iter().for_each(|job| host.stage(job));
@@ -190,10 +125,9 @@ impl Engine {
         let Some(link) = &mut self.link else {
             return true;
         };
-        if link.flush_appends || !link.unwritten || planted(Mutant::DeliveredBeforeWritten) {
-            return true; // entries that wait for a flush are not counted earlier
+        if !link.flushes.take_undelivered() {
+            return true;
         }
-        link.unwritten = false;
         host.log_write_begins();
         let result = link.storage.write_out();
         host.log_written();
@@ -242,8 +176,8 @@ impl Engine {
         };
         storage.staging = Staging::default();
         host.fail(&format!(
-            "{text}. Nothing was acknowledged that was not written. This node leaves the cluster and its server refuses \
-             statements; when the cause is removed, restart it (or set wsrep_cluster_address again)"
+            "{text}. Every acknowledged write-set was written before. This node leaves the cluster and its server \
+             refuses statements; remove the cause, then restart it (or set wsrep_cluster_address again)"
         ));
         self.volume_fails(&mut storage, is_lack);
         for note in storage.take_notes() {
@@ -259,6 +193,7 @@ impl Engine {
 
 fn not_ahead(error: &LogError) -> String {
     format!(
-        "a large write-set cannot be written to the log while it comes in, others will wait for it when it is ordered: {error}"
+        "cannot write a large write-set to the log while its parts arrive: {error}; the write-sets behind it will wait \
+         until it is written"
     )
 }
