@@ -24,11 +24,11 @@ pub const OVERRIDES_MAX: usize = 512;
 /// Returns the error text for one forced view too many: the reason and the remedy.
 pub fn tell_no_more_overrides() -> String {
     format!(
-        "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, pc.ignore_quorum), \
-         which is as many as nodes can remember: another one is refused, and nothing was changed. Let a majority of the \
-         last view come back; or found the cluster anew, with the same data and no overrides: stop all nodes, move \
-         grastate.dat and the trireme-*.log files away on each, start the one that is furthest with \
-         --wsrep-new-cluster, and the others as usual: they join by a state snapshot"
+        "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, \
+         pc.ignore_quorum), the most that nodes can store: this node refuses another one, and has changed nothing. \
+         Bring back a majority of the last view. Or found the cluster anew, with the same data and without overrides: \
+         stop all nodes, move grastate.dat and the trireme-*.log files away on each, start the node with the highest \
+         position with --wsrep-new-cluster, then the others as usual: they join by a state snapshot"
     )
 }
 

@@ -81,8 +81,9 @@ impl Changes {
         );
         if !join.history.is_nil() && join.history != history {
             return Err(format!(
-                "this node goes on with the history {}, the cluster's is {history}: if it belongs here, move grastate.dat and \
-                 the trireme-*.log files away to join by a state snapshot, which drops this node's own data",
+                "this node has the cluster UUID {}, the cluster has {history}: if the node belongs to this cluster, \
+                 move its grastate.dat and trireme-*.log files away to join by a state snapshot, which drops this \
+                 node's own data",
                 join.history
             ));
         }
@@ -90,14 +91,14 @@ impl Changes {
             let mut only_there = join.overrides.iter().filter(|id| !overrides.contains(id));
             let forks = only_there.next().copied().unwrap_or_default();
             return Err(format!(
-                "this node's history was forked by an override ({forks}) that the cluster does not know; move \
-                 grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this \
-                 node's own commits"
+                "an override ({forks}) that the cluster does not know has forked this node's history; move \
+                 grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this node's \
+                 own commits"
             ));
         }
         if known.log.latest().members.len() + self.admit.len() >= MEMBERS_MAX {
             return Err(format!(
-                "the cluster has {MEMBERS_MAX} members, which is as many as it may have"
+                "the cluster has {MEMBERS_MAX} members, the most that it may have; stop another member first"
             ));
         }
         let duplicate = known.log.latest().members.iter().find(|m| {

@@ -39,6 +39,27 @@ pub(crate) struct Elections<'a> {
     pub(crate) out: &'a mut Outbox,
 }
 
+/// Lends a group's parts to [`Elections`].
+macro_rules! elections {
+    ($group:expr) => {
+        $crate::elections::Elections {
+            context: &$group.context,
+            peers: &$group.peers,
+            forced_views: &$group.forced_views,
+            dissemination: &$group.dissemination,
+            vote: &mut $group.vote,
+            log: &mut $group.log,
+            matching: &mut $group.matching,
+            role: &mut $group.role,
+            election_timer: &mut $group.election_timer,
+            component: &mut $group.component,
+            reads: &mut $group.reads,
+            out: &mut $group.out,
+        }
+    };
+}
+pub(crate) use elections;
+
 /// An election that this member has won: it must lead now.
 #[derive(Debug)]
 pub(crate) struct Won {

@@ -266,17 +266,18 @@ impl Elections<'_> {
         };
         let what = match best {
             Best::Log(_) => format!(
-                "with the write-set log of this node, the best of all, and no database is ahead of what is known to be \
-                 committed there. Acknowledged commits above position {} of that log are lost",
+                "with the write-set log of this node, the best of all; no database is ahead of its commit point. \
+                 Acknowledged commits above position {} of that log are lost",
                 self.log.tail().end()
             ),
             Best::Database(_, seqno) => format!(
-                "with the database of this node, which is ahead of all logs, at seqno {seqno}. Acknowledged commits above that \
-                 are lost; the others are brought there, by a snapshot if they have to be"
+                "with the database of this node, which is ahead of all logs, at seqno {seqno}. Acknowledged commits \
+                 above that seqno are lost; the other nodes catch up to it, by a snapshot if necessary"
             ),
         };
         format!(
-            "half of the votes or more may have forgotten what they acknowledged ({}): {who}, and the cluster goes on {what}",
+            "members with half of the votes or more may have forgotten entries that they acknowledged ({}): {who}, and \
+             the cluster goes on {what}",
             forgetful.join(", ")
         )
     }

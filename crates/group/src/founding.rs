@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::component::Component;
 use crate::ids::{Incarnation, ReplicaId, Term, TimeMs};
 use crate::known::Known;
 use crate::message::ComponentState;
 use crate::peer::Peer;
 use crate::reminder::Reminder;
+use crate::vote::Vote;
 
 /// The last `Expects` message of a blank peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,11 +42,19 @@ pub(crate) struct Support {
     pub is_outside: bool,
 }
 
+impl Support {
+    pub(crate) fn of(vote: &Vote, component: &Component) -> Support {
+        Support {
+            promised: vote.promised(),
+            is_persisted: vote.is_persisted(),
+            is_outside: component.is_outside() && !component.is_going(),
+        }
+    }
+}
+
 /// A request of a blank node to the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FoundingOutput {
-    /// Send these peers an `Expects` message.
-    Tell(Vec<Incarnation>, Expects),
     /// Log the reason for which this node waits.
     Note(String),
     /// Promise this term.
@@ -77,18 +87,18 @@ impl Founding {
         self.pursue(known, support)
     }
 
-    /// Tells peers the expected number of nodes and this node's promised term, if that is on disk.
+    /// Returns what to tell these peers: the expected number of nodes and this node's promised term, if that is on disk.
     pub(crate) fn announce(
         known: Known,
         support: Support,
         to: Vec<Incarnation>,
-    ) -> Option<FoundingOutput> {
+    ) -> Option<(Vec<Incarnation>, Expects)> {
         let expects = Expects {
             nodes: known.context.config().expect,
             promised: support.promised,
         };
         let is_said = is_blank(known, support) && support.is_persisted;
-        is_said.then_some(FoundingOutput::Tell(to, expects))
+        is_said.then_some((to, expects))
     }
 
     /// Stands, supports another node, or founds, as far as the known facts allow.
@@ -175,7 +185,8 @@ impl Founding {
         }
         if !self.is_listed(known) {
             return format!(
-                "this node is at none of the {nodes} addresses in wsrep_cluster_address: it waits for the others to found one"
+                "wsrep_cluster_address has {nodes} addresses, and none is this node's: it waits for the others to \
+                 found the cluster"
             );
         }
         let other = up().find_map(|peer| peer.expects.filter(|said| said.nodes != nodes));
@@ -186,15 +197,15 @@ impl Founding {
             );
         }
         let Some(all) = self.founders(known) else {
-            return "not all nodes at the addresses in wsrep_cluster_address are new, have the option, and are \
-                    different ones: look at the logs of the others; one with data is started with galera_new_cluster"
+            return "not every address in wsrep_cluster_address leads to another new node with this option: read the \
+                logs of the other nodes; if one of them has data, start that one with galera_new_cluster"
                 .to_owned();
         };
         let founder = all.first().copied().unwrap_or_default();
         if !may_support(known, support, founder) {
             return format!(
-                "this node has promised its support to {}, which may have founded a cluster and is not here. If that \
-                 data directory is lost for good, start one node with galera_new_cluster",
+                "this node has promised its support to {}, which may have founded a cluster and is not connected: \
+                 start it. If that data directory is lost for good, start one node with galera_new_cluster",
                 support.promised.replica
             );
         }

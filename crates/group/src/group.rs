@@ -4,6 +4,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::acks::Acks;
+use crate::branches::{Branches, branches};
 use crate::checkpoint::Checkpoint;
 use crate::component::Component;
 use crate::config::Config;
@@ -12,20 +13,23 @@ use crate::context::Context;
 use crate::counters::Counters;
 use crate::dissemination::Dissemination;
 use crate::election_timer::ElectionTimer;
-use crate::elections::Elections;
+use crate::elections::{Elections, elections};
 use crate::event::Recovered;
 use crate::forced_views::ForcedViews;
-use crate::founding::Founding;
+use crate::founding::{Founding, Support, is_blank};
 use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::known::{Known, known};
 use crate::lasting::Lasting;
-use crate::leader::Leader;
+use crate::leader::{Leader, leader};
 use crate::log::Log;
 use crate::matching::Matching;
+use crate::membership::{Membership, membership};
 use crate::message::{ComponentState, Message};
+use crate::missing::Missing;
 use crate::outbox::Outbox;
 use crate::peers::Peers;
 use crate::reads::Reads;
+use crate::replica::{Replica, replica};
 use crate::role::Role;
 use crate::vote::Vote;
 
@@ -58,7 +62,7 @@ impl Group {
             group.vote.forget_promises();
         }
         if let Some(log) = recovered.log {
-            group.resume(log);
+            group.replica().resume(log);
         }
         group
     }
@@ -82,7 +86,7 @@ impl Group {
         }
     }
 
-    // ---- shared by the parts ----
+    // ---- lent to the work on several parts ----
 
     /// Borrows the state that every part may read.
     pub(crate) fn known(&self) -> Known<'_> {
@@ -101,49 +105,25 @@ impl Group {
         self.out.send(&self.peers, vec![to], message);
     }
 
-    pub(crate) fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
-        self.out.send(&self.peers, to, message);
-    }
-
-    /// Lends the parts that elections change.
     pub(crate) fn elections(&mut self) -> Elections<'_> {
-        Elections {
-            context: &self.context,
-            peers: &self.peers,
-            forced_views: &self.forced_views,
-            dissemination: &self.dissemination,
-            vote: &mut self.vote,
-            log: &mut self.log,
-            matching: &mut self.matching,
-            role: &mut self.role,
-            election_timer: &mut self.election_timer,
-            component: &mut self.component,
-            reads: &mut self.reads,
-            out: &mut self.out,
-        }
+        elections!(self)
     }
 
-    /// Lends the parts that a leader changes.
     pub(crate) fn leader(&mut self) -> Leader<'_> {
-        Leader {
-            context: &self.context,
-            peers: &self.peers,
-            acks: &self.acks,
-            vote: &self.vote,
-            forced_views: &self.forced_views,
-            log: &mut self.log,
-            matching: &mut self.matching,
-            role: &mut self.role,
-            election_timer: &mut self.election_timer,
-            component: &mut self.component,
-            dissemination: &mut self.dissemination,
-            out: &mut self.out,
-        }
+        leader!(self)
     }
 
-    /// Promises this term: accepts no lower one from now on.
-    pub(crate) fn promise_term(&mut self, term: Term) {
-        self.elections().promise_term(term);
+    pub(crate) fn membership(&mut self) -> Membership<'_> {
+        membership!(self)
+    }
+
+    pub(crate) fn replica(&mut self) -> Replica<'_> {
+        replica!(self)
+    }
+
+    /// Borrows the parts that know of branches.
+    pub(crate) fn branches(&self) -> Branches<'_> {
+        branches!(self)
     }
 
     /// Begins anew, under the same incarnation and with the same connections, to found the history on this node's
@@ -192,7 +172,7 @@ impl Group {
     pub fn leader_member(&self) -> Option<&Member> {
         let holder = match self.is_leader() {
             true => self.me(),
-            false => self.leader_in_term()?,
+            false => self.known().leader_of(self.vote.promised())?,
         };
         self.log.latest().member(holder)
     }
@@ -245,6 +225,77 @@ impl Group {
     /// Cluster uuid; nil before the first view.
     pub fn history(&self) -> Uuid {
         self.log.committed().history
+    }
+
+    /// The members for which this process waits; None: it does not wait for a majority.
+    pub fn missing(&self) -> Option<Missing> {
+        self.branches().who_is_missing(self.vote.is_amnesiac())
+    }
+
+    /// Returns the members of the view in force that have been silent for `margin_ms` or longer, each with its silence
+    /// in ms.
+    pub fn late_members(
+        &self,
+        now: TimeMs,
+        margin_ms: TimeMs,
+    ) -> impl Iterator<Item = (&Member, TimeMs)> {
+        let members = self.log.committed().configuration.members.iter();
+        let others = members.filter(|member| member.incarnation != self.me());
+        others.filter_map(move |member| {
+            let heard_at = self.peers.get(member.incarnation)?.heard_at;
+            let silent_ms = now.saturating_sub(heard_at);
+            (silent_ms >= margin_ms).then_some((member, silent_ms))
+        })
+    }
+
+    /// Returns the position up to which the member holds the committed log, by its own acknowledgement in the term in
+    /// force. 0: no acknowledgement was heard.
+    pub fn held_by(&self, member: Incarnation) -> Position {
+        let word = self.acks.of_member(member, self.vote.promised());
+        word.min(self.log.committed().position)
+    }
+
+    /// The commit point by the leader's last heartbeat. It is beyond [`Self::commit`] on a member whose log lags
+    /// behind. None: no leader was heard recently.
+    pub fn known_commit(&self) -> Option<Position> {
+        let commit = self.log.committed().position;
+        if self.is_leader() {
+            return Some(commit);
+        }
+        let peer = self
+            .peers
+            .get(self.known().leader_of(self.vote.promised())?)?;
+        let is_heard =
+            self.context.now() <= peer.heard_at + self.context.config().leader_timeout_ms;
+        let status = peer.status.as_ref().filter(|_| is_heard)?;
+        Some(status.commit.max(commit))
+    }
+
+    /// True if [`crate::Event::ForcePrimary`] would have no effect because the history has the greatest number of
+    /// forced views.
+    pub fn refuses_override(&self) -> bool {
+        self.component.is_non_primary() && self.branches().is_full_of_overrides()
+    }
+
+    /// The forced views in this log, committed or not.
+    pub fn overrides_in_log(&self) -> Vec<Uuid> {
+        self.log.overrides()
+    }
+
+    /// True if this node has no history, and may found one with others (`pc.bootstrap_expect`).
+    pub fn is_blank(&self) -> bool {
+        is_blank(self.known(), self.support())
+    }
+
+    /// For a blank node, returns the reason for which it waits, and the addresses where no connected process answers.
+    /// None: it is not blank.
+    pub fn founding_waits_for(&self) -> Option<(String, &[String])> {
+        let text = || self.founding.tell(self.known(), self.support());
+        (self.is_blank()).then(|| (text(), self.founding.missing()))
+    }
+
+    pub(crate) fn support(&self) -> Support {
+        Support::of(&self.vote, &self.component)
     }
 
     /// The facts of this connection that the next one of this process needs.

@@ -6,7 +6,6 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::Member;
 use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::known::known;
@@ -15,36 +14,20 @@ use crate::message::{ComponentState, Message, Status};
 impl Group {
     // ---- connections ----
 
-    /// Returns the members of the view in force that have been silent for `margin_ms` or longer, each with its silence
-    /// in ms.
-    pub fn late_members(
-        &self,
-        now: TimeMs,
-        margin_ms: TimeMs,
-    ) -> impl Iterator<Item = (&Member, TimeMs)> {
-        let members = self.log.committed().configuration.members.iter();
-        let others = members.filter(|member| member.incarnation != self.me());
-        others.filter_map(move |member| {
-            let heard_at = self.peers.get(member.incarnation)?.heard_at;
-            let silent_ms = now.saturating_sub(heard_at);
-            (silent_ms >= margin_ms).then_some((member, silent_ms))
-        })
-    }
-
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         self.peers.connect(replica, incarnation, self.context.now());
         self.elections().forget_promise_of_duplicate(replica);
         if !self.known().has_duplicate(replica, incarnation) {
             self.acks.replaced(replica, incarnation);
         }
-        let status = Message::Status(self.own_status());
+        let status = Message::Status(self.membership().own_status());
         self.send(incarnation, status);
-        self.tell_expectation(vec![incarnation]);
+        self.membership().tell_expectation(vec![incarnation]);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
-        self.disseminate(offer);
-        if self.voice_of_term() == Some(incarnation) {
+        self.membership().disseminate(offer);
+        if self.membership().voice_of_term() == Some(incarnation) {
             // Submissions may be lost with the old connection, and no other message tells of that.
-            self.resend_own(0);
+            self.membership().resend_own(0);
         }
     }
 
@@ -68,14 +51,24 @@ impl Group {
         // A status of another term, followed by the right one, makes the other side request a catch-up.
         let status = Message::Status(Status {
             term: Default::default(),
-            ..self.own_status()
+            ..self.membership().own_status()
         });
         self.send(incarnation, status);
-        let status = Message::Status(self.own_status());
+        let status = Message::Status(self.membership().own_status());
         self.send(incarnation, status);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
-        self.disseminate(offer);
-        self.resend_own(0);
+        self.membership().disseminate(offer);
+        self.membership().resend_own(0);
+    }
+
+    /// This process did not run, or its machine slept. The silence of the others in that time proves nothing (rule 2),
+    /// so all stamps move forward.
+    pub(crate) fn overslept(&mut self, late_ms: TimeMs) {
+        let now = self.context.now();
+        let awake = |heard_at: &mut TimeMs| *heard_at = (*heard_at + late_ms).min(now);
+        self.election_timer.shift_heard(awake);
+        self.component.majority_mut().shift_heard(awake);
+        self.peers.shift_heard(awake);
     }
 
     // ---- heartbeats ----
@@ -89,12 +82,12 @@ impl Group {
         if self.known().is_foreign(from) || self.known().has_duplicate(replica, from) {
             return;
         }
-        self.ack(from, status.term, status.ack);
+        self.replica().ack(from, status.term, status.ack);
         if self.context.config().measures {
             let (me, now) = (self.me(), self.context.now());
             self.peers.measure(from, me, &status.outlook, now);
         }
-        self.tell_split(&status);
+        self.membership().tell_split(&status);
         let same_history =
             self.log.committed().history.is_nil() || self.log.committed().history == status.history;
         if !status.leader
@@ -106,7 +99,7 @@ impl Group {
         if !self.component.is_outside() && !same_history {
             return;
         }
-        if !self.heed_overrides(from, &status) {
+        if !self.membership().heed_overrides(from, &status) {
             // A member of the configuration may be about to commit the forced view that it lacks. It needs this
             // member's acknowledgement for that, in a higher term than its own.
             if status.term < self.vote.promised() && self.log.has_seat(replica) {
@@ -120,7 +113,7 @@ impl Group {
             if self.component.is_primary()
                 && self.log.committed().configuration.number < status.configuration_number
             {
-                self.declare_non_primary();
+                self.membership().declare_non_primary();
             }
             if self.component.is_primary()
                 || !status
@@ -133,14 +126,6 @@ impl Group {
         self.leader_speaks(from, &status, news);
     }
 
-    /// Sends a heartbeat to all peers at once.
-    pub(crate) fn announce(&mut self) {
-        let status = Message::Status(self.own_status());
-        let peers: Vec<_> = self.peers.names();
-        self.send_all(peers.clone(), status);
-        self.tell_expectation(peers);
-    }
-
     /// Takes the heartbeat of a leader whose component this process is in, or may join.
     fn leader_speaks(&mut self, from: Incarnation, status: &Status, news: bool) {
         if status.term < self.vote.promised() {
@@ -148,7 +133,7 @@ impl Group {
             self.send(from, Message::Refuse { promised });
             return;
         }
-        if !self.accept_term(from, status.term) {
+        if !self.replica().accept_term(from, status.term) {
             return;
         }
         if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
@@ -164,20 +149,20 @@ impl Group {
             && status.configuration_number >= self.log.committed().configuration.number
         {
             // The status is not older than the view that this member has committed.
-            self.declare_non_primary();
+            self.membership().declare_non_primary();
         }
         let stalled = (self.matching).has_stalled(status.end, self.log.tail().end());
         if news {
             self.matching.ask_at_once();
-            self.go_on_leaving();
+            self.membership().go_on_leaving();
         }
         if news || !self.matching.is_matched() || stalled {
-            self.ask_catch_up(from);
+            self.membership().ask_catch_up(from);
         }
         if self.matching.is_matched() {
-            self.learn_commit(status.commit);
+            self.replica().learn_commit(status.commit);
         }
-        self.ask_to_join();
+        self.membership().ask_to_join();
     }
 
     /// True if the sender's component includes this process: as a member, or by a configuration that the sender has not
@@ -204,7 +189,7 @@ impl Group {
 
     /// The configuration lists another, living process of this replica id. This process then has no vote until a view
     /// lists it, even if the other one disconnects.
-    pub(crate) fn meet_own_duplicate(&mut self, from: Incarnation, status: &Status) {
+    fn meet_own_duplicate(&mut self, from: Incarnation, status: &Status) {
         let duplicate = self.peers.replica_of(from) == Some(self.my_replica());
         let seated = self.log.latest().member(self.me()).is_some();
         if !duplicate || seated || self.component.is_copy() || !status.members.contains(&from) {

@@ -4,15 +4,16 @@
 //! and gives out the [`Action`]s that the driver carries out in order. The crate has no clock, thread, file or socket:
 //! time is an argument, and [`LogReader`] reads the log. The comments cite the rules of `docs/protocol.md`.
 //!
-//! [`Group`] holds the parts, each of which owns its state, and routes between them (dispatch). Every part may read
-//! `known` (context, log, peers). `outputs` carries out the parts' requests.
+//! [`Group`] holds the parts, each of which owns its state, and routes between them (dispatch, hearing). Every part may
+//! read `known` (context, log, peers). Work on several parts is done by types that borrow just these: elections, leader,
+//! membership, replica.
 //!
 //! The walk of a submission:
 //!
 //! 1. [`Group::submit`] disseminates it (dissemination, submissions).
-//! 2. The leader gives it a position (ordering) and sends the order (replication).
-//! 3. Members append and acknowledge it (follower, matching).
-//! 4. A majority of acknowledgements in one term commits it, and the core delivers it (commit, log).
+//! 2. The leader gives it a position (leader) and sends the order (replication).
+//! 3. Members append and acknowledge it (replica, matching).
+//! 4. A majority of acknowledgements in one term commits it, and the core delivers it (replica/commit, log).
 //!
 //! Before this walk, a majority fetches a bulk payload (below dissemination: spreading and serving at its origin,
 //! fetching at the others). Leader changes: election_timer, election (the candidate), elector (the others), promises,
@@ -26,10 +27,8 @@ mod bulk;
 mod changes;
 mod checkpoint;
 mod codec;
-mod commit;
 mod complaints;
 mod component;
-mod component_state;
 mod config;
 mod configuration;
 mod context;
@@ -47,7 +46,6 @@ mod fetch;
 mod fetching;
 #[cfg(test)]
 mod fixture;
-mod follower;
 mod forced_views;
 mod founding;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -74,8 +72,6 @@ mod missing;
 mod model;
 mod numbers;
 mod outbox;
-mod outputs;
-mod overriding;
 mod own_bulk;
 mod peer;
 mod peers;
@@ -83,6 +79,7 @@ mod placement;
 mod promises;
 mod reads;
 mod reminder;
+mod replica;
 mod replication;
 mod role;
 mod round_trips;

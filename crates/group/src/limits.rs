@@ -17,6 +17,8 @@ use crate::numbers::NUMBERS_MAX;
 
 /// More terms than a member can have missed: one every 10 ms for a year.
 pub(crate) const NUMBER_STEP_MAX: u64 = 1 << 32;
+/// Greatest number of configurations in the log above the commit point: every promise lists all of them.
+pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
 /// More members than any cluster has.
 pub(crate) const MEMBERS_MAX: usize = 1024;
 

@@ -1,59 +1,154 @@
-//! The coordinator's work on this process's own place: the first view, leadership that it has won, its weight, and its
-//! admission.
+//! This process as a member: primary or not, leader or not (here), admitted and leaving (`membership/admission.rs`), in
+//! forced views (`membership/overriding.rs`), and its submissions and reads (`membership/payloads.rs`).
+//!
+//! In: lost and regained majorities, committed views, elections won. Out: heartbeats, the non-primary component, failed
+//! submissions and reads, `Left`. It records no acknowledgement, and commits nothing.
+
+mod admission;
+mod overriding;
+mod payloads;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::OVERRIDES_MAX;
-use crate::configuration::{Configuration, Member};
-use crate::elections::Won;
-use crate::group::Group;
-use crate::ids::{Incarnation, Term, Uuid};
-use crate::message::{ComponentState, Join, Message, Status};
+use crate::acks::Acks;
+use crate::branches::{Branches, branches};
+use crate::component::Component;
+use crate::configuration::Configuration;
+use crate::context::Context;
+use crate::dissemination::Dissemination;
+use crate::election_timer::ElectionTimer;
+use crate::elections::{Elections, Won, elections};
+use crate::event::Action;
+use crate::forced_views::ForcedViews;
+use crate::founding::{Expects, Founding, Support};
+use crate::ids::{Incarnation, ReplicaId};
+use crate::known::{Known, known};
+use crate::leader::{Leader, leader};
+use crate::log::Log;
+use crate::matching::Matching;
+use crate::message::{Message, Status};
+use crate::outbox::Outbox;
+use crate::peers::Peers;
+use crate::reads::Reads;
+use crate::role::Role;
+use crate::vote::Vote;
 
-impl Group {
-    /// Starts a component with this member alone.
-    pub(crate) fn bootstrap(
-        &mut self,
-        history: Uuid,
-        overrides: Vec<Uuid>,
-        override_id: Option<Uuid>,
-    ) {
-        assert_eq!(
-            self.component.state(),
-            ComponentState::Outside,
-            "only a process outside of every view bootstraps"
-        );
-        assert!(
-            overrides.len() + usize::from(override_id.is_some()) <= OVERRIDES_MAX,
-            "who is told to bootstrap has counted the overrides"
-        );
-        let me = Member {
-            weight: self.context.config().me.full_weight,
-            voter: true,
-            ..self.context.config().me.clone()
-        };
-        // The founder needs no other member's vote for its first view.
-        let mut founded = Configuration {
-            number: self.component.left_number(),
-            members: vec![me],
-            ..Configuration::default()
-        };
-        founded.ensure_vote(self.my_replica());
-        self.log.found(history, overrides, founded.clone());
-        self.vote.is_intact();
-        let number = self.vote.promised().number + 1;
-        self.promise_term(Term {
-            number,
-            replica: self.my_replica(),
-        });
-        self.begin_to_lead(None);
-        let number = self.component.left_number() + 1;
-        self.leader().put_configuration(Configuration {
-            number,
-            override_id,
-            ..founded
-        });
+/// The parts that this process's membership changes.
+pub(crate) struct Membership<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) acks: &'a Acks,
+    pub(crate) peers: &'a mut Peers,
+    pub(crate) vote: &'a mut Vote,
+    pub(crate) log: &'a mut Log,
+    pub(crate) matching: &'a mut Matching,
+    pub(crate) role: &'a mut Role,
+    pub(crate) election_timer: &'a mut ElectionTimer,
+    pub(crate) component: &'a mut Component,
+    pub(crate) forced_views: &'a mut ForcedViews,
+    pub(crate) dissemination: &'a mut Dissemination,
+    pub(crate) reads: &'a mut Reads,
+    pub(crate) out: &'a mut Outbox,
+}
+
+/// Lends a group's parts to [`Membership`].
+macro_rules! membership {
+    ($group:expr) => {
+        $crate::membership::Membership {
+            context: &$group.context,
+            acks: &$group.acks,
+            peers: &mut $group.peers,
+            vote: &mut $group.vote,
+            log: &mut $group.log,
+            matching: &mut $group.matching,
+            role: &mut $group.role,
+            election_timer: &mut $group.election_timer,
+            component: &mut $group.component,
+            forced_views: &mut $group.forced_views,
+            dissemination: &mut $group.dissemination,
+            reads: &mut $group.reads,
+            out: &mut $group.out,
+        }
+    };
+}
+pub(crate) use membership;
+
+impl Membership<'_> {
+    // ---- what it knows ----
+
+    fn known(&self) -> Known<'_> {
+        known!(self)
     }
+
+    fn branches(&self) -> Branches<'_> {
+        branches!(self)
+    }
+
+    fn me(&self) -> Incarnation {
+        self.context.me()
+    }
+
+    fn my_replica(&self) -> ReplicaId {
+        self.context.my_replica()
+    }
+
+    /// The connected leader of the promised term, or its candidate.
+    pub(crate) fn voice_of_term(&self) -> Option<Incarnation> {
+        self.known().voice(self.vote.promised().replica)
+    }
+
+    /// The leader of the promised term, if it has said that it leads.
+    pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
+        self.known().leader_of(self.vote.promised())
+    }
+
+    // ---- what it lends and sends ----
+
+    fn elections(&mut self) -> Elections<'_> {
+        elections!(self)
+    }
+
+    fn leader(&mut self) -> Leader<'_> {
+        leader!(self)
+    }
+
+    fn send(&mut self, to: Incarnation, message: Message) {
+        self.out.send(self.peers, vec![to], message);
+    }
+
+    fn send_all(&mut self, to: Vec<Incarnation>, message: Message) {
+        self.out.send(self.peers, to, message);
+    }
+
+    // ---- heartbeats ----
+
+    pub(crate) fn own_status(&self) -> Status {
+        own_status(
+            self.known(),
+            self.vote,
+            self.matching,
+            self.role,
+            self.component,
+        )
+    }
+
+    /// Sends a heartbeat to all peers at once.
+    pub(crate) fn announce(&mut self) {
+        let status = Message::Status(self.own_status());
+        let peers: Vec<_> = self.peers.names();
+        self.send_all(peers.clone(), status);
+        self.tell_expectation(peers);
+    }
+
+    /// Tells peers the number of nodes that this blank node expects, and its promised term.
+    pub(crate) fn tell_expectation(&mut self, to: Vec<Incarnation>) {
+        let support = Support::of(self.vote, self.component);
+        let expectation = Founding::announce(self.known(), support, to);
+        if let Some((to, Expects { nodes, promised })) = expectation {
+            self.send_all(to, Message::Expects { nodes, promised });
+        }
+    }
+
+    // ---- leadership ----
 
     /// Becomes leader, and tells the others.
     fn begin_to_lead(&mut self, won: Option<&Won>) {
@@ -73,53 +168,140 @@ impl Group {
         }
     }
 
-    /// Sets `pc.weight` of this member. The leader orders it; a member that knows no leader sends it with its next join
-    /// request.
-    pub(crate) fn set_weight(&mut self, weight: u8) {
-        self.context.config_mut().me.full_weight = weight;
-        let me = self.me();
-        if self.role.is_leader() {
-            self.leader().weight_requested(me, weight);
-        } else if let Some(leader) = self.voice_of_term() {
-            self.send(leader, Message::Weight { weight });
+    // ---- primary or not ----
+
+    /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for
+    /// too long. A leader that hears a majority again proposes a new view.
+    pub(crate) fn watch_majority(&mut self) {
+        let timeout_ms = self.context.config().suspect_timeout_ms;
+        let heard = |configuration: &_| self.known().hears_majority(timeout_ms, configuration);
+        let heard = match planted(Mutant::PendingViewUnheeded) {
+            true => heard(&self.log.committed().configuration),
+            false => self.log.in_every_configuration(heard),
+        };
+        let is_back = self.component.is_majority_back(self.context);
+        if let Some(leader) = self.role.leader_mut().filter(|_| heard) {
+            if is_back {
+                leader.begin_anew(self.context.now());
+            }
+            self.component.majority_mut().heard(self.context.now());
+            if self.component.is_non_primary() && self.leader().may_order() {
+                self.leader().request_reform();
+            }
+        }
+        if self.component.is_primary()
+            && self
+                .component
+                .majority()
+                .is_silent(self.context.now(), timeout_ms)
+            && !self.component.is_leaving()
+        {
+            if self.may_go_on_alone() && self.elections().has_room_for_override() {
+                self.go_on_alone();
+            } else {
+                self.component.majority_mut().lost(self.context.now());
+                self.declare_non_primary();
+            }
         }
     }
 
-    /// Requests admission from all leaders here, repeatedly, until a view lists this process.
-    pub(crate) fn ask_to_join(&mut self) {
-        let retry_ms = self.context.config().heartbeat_ms * 3;
-        if !(self.component).may_ask_to_join(self.context.now(), retry_ms) {
+    pub(crate) fn declare_non_primary(&mut self) {
+        let number = self.log.latest().number;
+        if !self.component.stop_being_primary(number) {
             return;
         }
-        let history = self.log.committed().history;
-        let leaders = self.peers.connected().filter(|(_, peer)| {
-            let status = peer.status.as_ref();
-            // A process with a history requests admission only from leaders of its own cluster UUID.
-            let leads = |s: &Status| {
-                let same = history.is_nil() || s.history == history;
-                s.leader && s.component_state != ComponentState::Outside && same
-            };
-            status.is_some_and(leads)
-        });
-        let leaders =
-            leaders.filter(|(incarnation, _)| !self.branches().outvotes_peer(*incarnation));
-        let leaders: Vec<Incarnation> = leaders.map(|(incarnation, _)| incarnation).collect();
-        if leaders.is_empty() {
+        self.component
+            .majority_mut()
+            .remind_later(self.context.now());
+        self.withdraw_own();
+        self.fail_reads();
+        self.refresh_component();
+    }
+
+    /// Reports the non-primary component, if it has changed.
+    pub(crate) fn refresh_component(&mut self) {
+        if let Some(component) = self.component.reachable(known!(self)) {
+            self.out.push(Action::NonPrimary { component });
+        }
+    }
+
+    /// A process without a majority logs the members for which it waits, at most every 10 s.
+    pub(crate) fn tell_who_is_missing(&mut self) {
+        let now = self.context.now();
+        if !self.component.majority().is_reminder_due(now) {
             return;
         }
-        self.component.asked_to_join(self.context.now());
-        let join = Join {
-            member: Member {
-                voter: self.component.is_resumed() && !self.vote.is_amnesiac(),
-                ..self.context.config().me.clone()
-            },
-            history: self.log.committed().history,
-            known_number: match self.branches().gives_up_overrides() {
-                true => 0, // numbers of the branch that is given up mean nothing there
-                false => self.component.left_number(),
-            },
-            overrides: self.branches().binding_overrides().to_vec(),
-        };
-        self.send_all(leaders, Message::Join(join));
+        if let Some(missing) = (self.branches()).who_is_missing(self.vote.is_amnesiac()) {
+            self.component.majority_mut().remind_later(now);
+            let text = missing.text;
+            self.out.note(text);
+        }
+    }
+
+    /// A committed configuration lists this member, which makes it primary. Exceptions: the configuration is not newer
+    /// than the one in which the member declared itself non-primary, or the member has left without the cluster's
+    /// confirmation.
+    pub(crate) fn admitted(&mut self, configuration: &Configuration) {
+        self.dissemination.seated();
+        if self.component.admit(configuration.number) {
+            self.component.majority_mut().heard(self.context.now());
+            self.resend_own(0);
+        }
+    }
+
+    /// A configuration without this member is committed.
+    pub(crate) fn excluded(&mut self) {
+        if let Some(leader) = self.role.leader() {
+            // This leader took over a log that ends with its own removal. It transfers leadership to a member, or to a
+            // restarted process of a member's replica.
+            let members = &self.log.committed().configuration;
+            let votes = |replica| members.replica(replica).is_some_and(|m| m.weight > 0);
+            let voters = (self.peers.connected()).filter(|(_, peer)| votes(peer.replica));
+            let best = voters
+                .map(|(incarnation, _)| incarnation)
+                .max_by_key(|incarnation| leader.replication.acked(*incarnation));
+            self.role.follow();
+            self.matching.part();
+            if let Some(successor) = best {
+                self.leader()
+                    .hand_over_to(successor, "a view is committed without this member");
+            }
+        }
+        if self.component.is_leaving() {
+            self.component.has_left();
+            self.withdraw_own();
+            self.fail_reads();
+            self.out.push(Action::Left);
+        } else {
+            self.declare_non_primary();
+            // Any later view that lists this member makes it primary again, also one that its log already holds.
+            let number = self.log.committed().configuration.number;
+            self.component.left_in(number);
+        }
+    }
+}
+
+/// The heartbeat of this process.
+pub(crate) fn own_status(
+    known: Known,
+    vote: &Vote,
+    matching: &Matching,
+    role: &Role,
+    component: &Component,
+) -> Status {
+    let (log, committed) = (known.log, known.log.committed());
+    let members = &committed.configuration.members;
+    Status {
+        term: vote.promised(),
+        leader: role.is_leader(),
+        component_state: component.state(),
+        history: committed.history,
+        overrides: committed.overrides.clone(),
+        configuration_number: committed.configuration.number,
+        members: members.iter().map(|m| m.incarnation).collect(),
+        ack: matching.own_ack(vote, log, role.is_leader()),
+        end: log.tail().end(),
+        commit: committed.position,
+        outlook: known.own_outlook(component.is_going()),
     }
 }

@@ -65,7 +65,8 @@ impl<'a> Branches<'a> {
         let strangers = strangers.count() + usize::from(self.own_seat().is_none());
         if strangers > 0 {
             text += &format!(
-                "; here without a vote, because left out of that view or on another data directory than then: {strangers}"
+                "; connected nodes without a vote, because they are not in that view or have a new data directory: \
+                 {strangers}"
             );
         }
         let history = self.log.committed().history;
@@ -145,9 +146,9 @@ impl<'a> Branches<'a> {
             .any(|(peer, _)| self.has_gone_elsewhere(peer))
         {
             return Some(format!(
-                "; others here have become primary without an override that this node knows of (pc.bootstrap), and give way to \
-                 it: to join them, stop this node, move grastate.dat and the trireme-*.log files away, which drops its own commits, and start \
-                 it again. To drop what they have committed instead, {}",
+                "; connected nodes have become primary without an override that this node knows (pc.bootstrap), and \
+                 will give way to it. To join them: stop this node, move grastate.dat and the trireme-*.log files \
+                 away, which drops its own commits, and start it again. To drop their commits instead, {}",
                 bootstrap(here)
             ));
         }
@@ -163,14 +164,15 @@ impl<'a> Branches<'a> {
         }
         let Some((_, furthest)) = furthest else {
             return Some(format!(
-                "; others have gone on with an override that this node lacks (pc.bootstrap), and are out of reach: it waits \
-                 for them. If their data directories are lost for good, what they acknowledged is lost: to go on without \
-                 them, {}",
+                "; other nodes have gone on with an override that this node lacks (pc.bootstrap), and cannot be \
+                 reached: this node waits for them. If their data directories are lost for good, their acknowledged \
+                 commits are lost: to go on without them, {}",
                 bootstrap(here)
             ));
         };
         let mut text = format!(
-            "; {} went on with an override that this node lacks (pc.bootstrap): it gives way, and waits to be taken in",
+            "; {} went on with an override that this node lacks (pc.bootstrap): this node gives way, and waits until \
+             they admit it",
             names.join(", ")
         );
         if !primary {
@@ -204,8 +206,8 @@ impl<'a> Branches<'a> {
             None => found_anew("the grastate.dat of the one with the highest position"),
         };
         format!(
-            ". They come back by being started. If their data directories are lost for good, and they are not a cluster of \
-             their own, what they alone acknowledged is lost: to go on without them, {how}"
+            ". Start them. If their data directories are lost for good, and they are not a cluster of their own, \
+             commits that only they acknowledged are lost: to go on without them, {how}"
         )
     }
 
@@ -225,11 +227,12 @@ impl<'a> Branches<'a> {
                     "The cluster comes back by itself when all voters are here: start {}",
                     absent.join(", ")
                 ),
-                "they never come back, what they alone acknowledged is lost",
+                "they never come back, commits that only they acknowledged are lost",
             ),
             true => (
-                "All voters are here: the cluster goes on by itself with the best log or database after evs.suspect_timeout, unless \
-                 too many logs have lost views to damage, or a database cannot be compared with its log"
+                "All voters are here: the cluster goes on by itself with the best log or database after \
+                 evs.suspect_timeout, unless damage has removed views from too many logs, or a database cannot be \
+                 compared with its log"
                     .to_owned(),
                 "it does not, what the best log lacks is lost",
             ),

@@ -47,11 +47,11 @@ impl<'a> Branches<'a> {
             && (branches.values()).any(|(status, _)| is_primary(status.component_state));
         let what = if both { "split brain: " } else { "" };
         format!(
-            "{what}the history {} was forked by overrides that exclude each other, and no side gives way by itself: here the \
-             override {here}{made} ({side_here}); {}. What is written to one side is missing on the other. Decide which \
-             side to keep, send all clients there, and on each node of the other: stop the server, save what is to be \
-             carried over by hand, move grastate.dat and the trireme-*.log files away (which gives up that node's \
-             commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
+            "{what}overrides that exclude each other have forked the history {}, and no side gives way by itself: here \
+             the override {here}{made} ({side_here}); {}. Each side lacks the writes of the other. Decide which side \
+             to keep, and send all clients there. On each node of the other side: stop the server, save the rows that \
+             you want to carry over by hand, move grastate.dat and the trireme-*.log files away (which gives up that \
+             node's commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
             self.log.committed().history,
             sides_there.join("; "),
         )

@@ -18,7 +18,7 @@ use crate::vote::Vote;
 const COUNTING: Counting = Counting::OF_PEERS;
 /// Greatest number of configurations in a promise: those that a log may hold above its commit point, and the ones that
 /// its owner adds.
-const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::follower::PENDING_CONFIGURATIONS_MAX;
+const PROMISED_CONFIGURATIONS_MAX: usize = 2 * crate::limits::PENDING_CONFIGURATIONS_MAX;
 
 /// The state against which messages are validated.
 #[derive(Clone, Copy, Debug)]

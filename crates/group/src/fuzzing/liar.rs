@@ -10,6 +10,7 @@ use crate::configuration::{Configuration, Member};
 use crate::entry::Body;
 use crate::group::Group;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term};
+use crate::membership::own_status;
 use crate::message::{
     Append, BulkPayload, ComponentState, DatabaseProof, Join, Link, Message, Outlook, Preference,
     Promise, Proof, Source, Status, Summary, WireBody, WireEntry,
@@ -210,7 +211,8 @@ impl Liar<'_, '_> {
     }
 
     fn status(&mut self) -> Status {
-        let mut status = self.me.own_status();
+        let me = self.me;
+        let mut status = own_status(me.known(), &me.vote, &me.matching, &me.role, &me.component);
         for _ in 0..=self.dice.below(4) {
             match self.dice.below(12) {
                 0 => status.term = self.term(),

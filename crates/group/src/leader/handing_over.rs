@@ -35,7 +35,7 @@ impl Leader<'_> {
             Some(TransferOutput::Keep) => {
                 leader.close(false);
                 self.out.count(|c| c.leaderships_kept += 1);
-                let text = "leadership stays here: its successor did not take it in time";
+                let text = "this node goes on leading: its chosen successor did not take over leadership in time";
                 self.out.note(text);
             }
             None => {}

@@ -29,8 +29,8 @@ impl Leader<'_> {
         match leader.changes.propose(branches!(self), since, is_intact) {
             Some(Proposal::View(next)) => self.put_configuration(next),
             Some(Proposal::NoVoteLeft) => {
-                let text =
-                    "a change of membership or weights that leaves no vote at all is not made";
+                let text = "refused a change of members or weights that would leave no vote; give a member a weight above 0 \
+                     first";
                 self.out.note(text);
             }
             None => {}
@@ -101,7 +101,7 @@ impl Leader<'_> {
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {
             // This happens if the candidate deferred to a best log whose newest view does not list the log's owner.
-            let text = "not made primary: no voter of the last view has answered";
+            let text = "pc.bootstrap had no effect: no voter of the last view has answered; start one of them";
             self.out.note(text);
             return;
         }

@@ -91,7 +91,7 @@ fn who_has_a_history_neither_asks_nor_enters_another_cluster() {
     cores.say(1, other, Message::Join(join(member(1))));
     assert_eq!(cores.members(other), ["node5"]);
     assert!(cores.arrived.iter().any(|(to, message)| matches!(message,
-        Message::JoinRefused { reason } if *to == 1 && reason.contains("the cluster's is"))));
+        Message::JoinRefused { reason } if *to == 1 && reason.contains("the cluster has"))));
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn a_majority_waits_beside_an_override_and_says_so() {
             };
             let bootstrap = "execute SET GLOBAL wsrep_provider_options='pc.bootstrap=1' on";
             assert!(told.contains(&format!("{bootstrap} {name}")), "{told}");
-            let join = "give way to it: to join them, stop this node";
+            let join = "give way to it. To join them: stop this node";
             let others_went_on = node == 1 && went_on;
             assert_eq!(told.contains(join), others_went_on, "{told}");
             assert_eq!(
@@ -426,7 +426,7 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
     let (term, end) = (cores.nodes[0].group.term(), cores.nodes[0].group.end());
     force(&mut cores, 0);
     let told = alarms(&cores, 0);
-    assert!(told[0].contains("nothing was changed"), "{told:?}");
+    assert!(told[0].contains("has changed nothing"), "{told:?}");
     // Nor does somebody with a shorter log get it to.
     let take = Message::TakeLeadership {
         number: term.number + 1,

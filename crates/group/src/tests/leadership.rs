@@ -123,7 +123,7 @@ fn a_forced_candidate_goes_beyond_what_others_have_promised() {
         number: cores.nodes[3].group.term().number + 10,
         ..cores.nodes[4].group.term()
     };
-    cores.nodes[4].group.promise_term(promised);
+    cores.nodes[4].group.elections().promise_term(promised);
     let override_id = Uuid([3; 16]);
     cores.event(3, Event::ForcePrimary { override_id });
     cores.pass(2_000);

@@ -76,7 +76,7 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
             &short,
             &long,
             "comes back by itself when all voters are here: start node2",
-            "is lost: to go on without them",
+            "are lost: to go on without them",
             "the grastate.dat of node1 (or of the node whose database has the highest recovered position",
             "Where the server of node1 answers",
             "pc.bootstrap=1' there",
@@ -100,7 +100,11 @@ fn where_all_are_here_it_says_when_an_operator_has_to_decide() {
     cores.pass(31_000);
     for node in 0..3 {
         let text = notes(&cores, node).pop().expect("it says so").to_owned();
-        for words in ["All voters are here", "lost views", "to go on without them"] {
+        for words in [
+            "All voters are here",
+            "removed views",
+            "to go on without them",
+        ] {
             assert!(text.contains(words), "no '{words}' in: {text}");
         }
     }
@@ -151,7 +155,7 @@ fn a_survivor_says_how_to_go_on_without_a_lost_disk() {
         for words in [
             "here are node0",
             "missing are node1",
-            "another data directory than then: 2",
+            "a new data directory: 2",
             "lost for good",
             "pc.bootstrap=1' on node0, and nowhere else",
         ] {

@@ -196,7 +196,7 @@ fn who_was_handed_leadership_keeps_it_longer_than_who_was_left_it() {
         let from = cores.incarnation(from);
         let group = &mut cores.nodes[2].group;
         let won = group.elections().take_leadership(from, 1_000, None);
-        group.lead(won);
+        group.membership().lead(won);
         let offered = group.election_timer.was_offered(group.context.now());
         let rest_until = Transfer::rest_until(group.known(), offered);
         assert_eq!(rest_until, now + rest_ms);

@@ -39,7 +39,7 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
     if let Server::Paused(pid) = evidence.server {
         return verdict_of(
             true,
-            format!("{name} does nothing: its process {pid} was stopped by a signal (SIGSTOP)"),
+            format!("{name} does not run: its process {pid} was stopped by a signal (SIGSTOP)"),
             format!("kill -CONT {pid}"),
         );
     }
@@ -132,7 +132,7 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> 
                 "{name} has received a full snapshot (SST) for {since} from {}{done}",
                 clipped(waits.donor.as_deref().unwrap_or("a donor"), 40)
             ),
-            "let it go on; its error log and the donor's tell of trouble",
+            "let it go on; read its error log and the donor's for errors",
         ),
         "incremental-transfer" | "catch-up" => verdict_of(
             true,

@@ -120,7 +120,7 @@ impl Host for Outlet<'_> {
     fn note(&mut self, text: &str) {
         let node = self.node;
         if text.starts_with("waiting for a majority") {
-            self.progress.excluded = text.contains("to join them, stop this node");
+            self.progress.excluded = text.contains("To join them: stop this node");
         }
         if let Some((_, advice)) = text.split_once("to go on without them") {
             let mut words = advice.split(|c: char| !c.is_alphanumeric());

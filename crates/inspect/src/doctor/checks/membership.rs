@@ -39,7 +39,7 @@ pub(crate) fn missing(facts: &Facts) -> Finding {
                 "named in wsrep_cluster_address, and not there: {}",
                 list(&facts.missing)
             ),
-            "start mariadb there, or mend its network; one that is gone for good is taken out of wsrep_cluster_address",
+            "start mariadb there, or mend its network; take a node that is gone for good out of wsrep_cluster_address",
         ),
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn weights(facts: &Facts) -> Finding {
         true => Finding::ok("every node has a vote"),
         false => Finding::warning(
             format!(
-                "pc.weight is 0, so these count for nothing: {}",
+                "pc.weight is 0, so these members have no vote: {}",
                 list(&none)
             ),
             "SET GLOBAL wsrep_provider_options = 'pc.weight=1'",

@@ -145,7 +145,7 @@ pub(crate) fn mark_dir(facts: &Facts) -> Finding {
             ),
             ("os", None) => Finding::unknown(format!("{} cannot be examined", list(&[dir]))),
             _ => Finding::ok(
-                "the mark outside the log's volume is kept where it should be, or not needed",
+                "the mark outside the log's volume lies in memory (tmpfs), or is not needed",
             ),
         }
     })

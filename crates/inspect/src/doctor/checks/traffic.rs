@@ -70,7 +70,7 @@ pub(crate) fn clocks(facts: &Facts) -> Finding {
     let (Some(slow), Some(fast)) = (known.iter().min_by(by_clock), known.iter().max_by(by_clock))
     else {
         return Finding::unknown(
-            "no node tells the time: without a majority it takes no statements",
+            "no node answered with its time: without a majority a node takes no statements",
         );
     };
     let apart = fast.1 - slow.1;

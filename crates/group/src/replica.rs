@@ -1,21 +1,76 @@
-//! The coordinator's part as a follower: takes the leader's order records, matches the log, and acknowledges.
+//! This process as a replica of the log: takes the leader's order records, matches the log, acknowledges (here), takes
+//! log checkpoints (`replica/install.rs`), and commits (`replica/commit.rs`), also as the leader.
 //!
-//! In: appends, installs. Out: log writes, acknowledgements, requests for catch-up. An entry that this member
-//! acknowledged in the term in force is never dropped in that term (rule 1).
+//! In: appends, installs, acknowledgements. Out: log writes, acknowledgements, deliveries, requests for catch-up. A
+//! committed entry, and one that this member acknowledged in the term in force, is never dropped (rule 1).
+
+mod commit;
+mod install;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::checkpoint::Checkpoint;
+use crate::acks::Acks;
+use crate::branches::{Branches, branches};
+use crate::component::Component;
+use crate::context::Context;
+use crate::dissemination::Dissemination;
+use crate::election_timer::ElectionTimer;
+use crate::elections::{Elections, elections};
 use crate::entry::{Body, Entry};
-use crate::event::{Action, Delivery};
-use crate::group::Group;
-use crate::ids::{Incarnation, Position, SubmissionId, Term};
-use crate::matching::Placed;
+use crate::forced_views::ForcedViews;
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term};
+use crate::known::{Known, known};
+use crate::leader::{Leader, leader};
+use crate::limits::PENDING_CONFIGURATIONS_MAX;
+use crate::log::Log;
+use crate::matching::{Matching, Placed};
+use crate::membership::{Membership, membership};
 use crate::message::{Append, Message, WireBody, WireEntry};
+use crate::outbox::Outbox;
+use crate::peers::Peers;
+use crate::reads::Reads;
+use crate::role::Role;
+use crate::vote::Vote;
 use crate::writes;
 
-/// Greatest number of configurations in the log above the commit point: every promise lists all of them.
-pub(crate) const PENDING_CONFIGURATIONS_MAX: usize = 256;
+/// The parts that a replica of the log changes.
+pub(crate) struct Replica<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) acks: &'a mut Acks,
+    pub(crate) peers: &'a mut Peers,
+    pub(crate) vote: &'a mut Vote,
+    pub(crate) log: &'a mut Log,
+    pub(crate) matching: &'a mut Matching,
+    pub(crate) role: &'a mut Role,
+    pub(crate) election_timer: &'a mut ElectionTimer,
+    pub(crate) component: &'a mut Component,
+    pub(crate) forced_views: &'a mut ForcedViews,
+    pub(crate) dissemination: &'a mut Dissemination,
+    pub(crate) reads: &'a mut Reads,
+    pub(crate) out: &'a mut Outbox,
+}
+
+/// Lends a group's parts to [`Replica`].
+macro_rules! replica {
+    ($group:expr) => {
+        $crate::replica::Replica {
+            context: &$group.context,
+            acks: &mut $group.acks,
+            peers: &mut $group.peers,
+            vote: &mut $group.vote,
+            log: &mut $group.log,
+            matching: &mut $group.matching,
+            role: &mut $group.role,
+            election_timer: &mut $group.election_timer,
+            component: &mut $group.component,
+            forced_views: &mut $group.forced_views,
+            dissemination: &mut $group.dissemination,
+            reads: &mut $group.reads,
+            out: &mut $group.out,
+        }
+    };
+}
+pub(crate) use replica;
 
 impl WireEntry {
     pub(crate) fn submission(&self) -> Option<SubmissionId> {
@@ -27,11 +82,45 @@ impl WireEntry {
     }
 }
 
-impl Group {
-    /// The connected leader of the promised term, or its candidate.
-    pub(crate) fn voice_of_term(&self) -> Option<Incarnation> {
-        self.known().voice(self.vote.promised().replica)
+impl Replica<'_> {
+    // ---- what it knows ----
+
+    fn known(&self) -> Known<'_> {
+        known!(self)
     }
+
+    fn branches(&self) -> Branches<'_> {
+        branches!(self)
+    }
+
+    fn my_replica(&self) -> ReplicaId {
+        self.context.my_replica()
+    }
+
+    /// The position that this member acknowledges in the promised term.
+    fn own_ack(&self) -> Position {
+        (self.matching).own_ack(self.vote, self.log, self.role.is_leader())
+    }
+
+    // ---- what it lends and sends ----
+
+    fn elections(&mut self) -> Elections<'_> {
+        elections!(self)
+    }
+
+    fn leader(&mut self) -> Leader<'_> {
+        leader!(self)
+    }
+
+    fn membership(&mut self) -> Membership<'_> {
+        membership!(self)
+    }
+
+    fn send(&mut self, to: Incarnation, message: Message) {
+        self.out.send(self.peers, vec![to], message);
+    }
+
+    // ---- following ----
 
     /// Follows the leader of `term` if no higher term is promised. Returns false if this member must not obey.
     pub(crate) fn accept_term(&mut self, from: Incarnation, term: Term) -> bool {
@@ -47,7 +136,7 @@ impl Group {
             return false;
         }
         if term > self.vote.promised() {
-            self.promise_term(term);
+            self.elections().promise_term(term);
         } else {
             (self.election_timer).silence_broken(self.context.now(), self.context.config());
         }
@@ -58,19 +147,6 @@ impl Group {
         true
     }
 
-    /// Requests a catch-up from the leader, from the last position on which the two logs agree.
-    pub(crate) fn ask_catch_up(&mut self, leader: Incarnation) {
-        if !self.matching.may_ask(self.context.now()) {
-            return;
-        }
-        self.out.count(|c| c.summaries_sent += 1);
-        let message = Message::Summary {
-            term: self.vote.promised(),
-            summary: self.log.summary(),
-        };
-        self.send(leader, message);
-    }
-
     pub(crate) fn append_received(&mut self, from: Incarnation, append: Append) {
         let follows = self.log.tail().term_at(append.prev_position) == Some(append.prev_term);
         if self.branches().lacks_own_override(from) && !follows {
@@ -79,7 +155,7 @@ impl Group {
         if !self.accept_term(from, append.term) {
             return;
         }
-        if let Some(position) = self.matching.contradicted_at(&self.log, &append) {
+        if let Some(position) = self.matching.contradicted_at(self.log, &append) {
             return self.refuse_forked(from, position);
         }
         self.matching.follows();
@@ -90,7 +166,7 @@ impl Group {
                 .any(|e| e.position == append.prev_position && e.term == append.prev_term)
             || self.log.tail().term_at(append.prev_position) == Some(append.prev_term);
         if append.prev_position > expected || !prev_known {
-            self.ask_catch_up(from);
+            self.membership().ask_catch_up(from);
             return;
         }
         self.logs_meet();
@@ -134,7 +210,7 @@ impl Group {
     /// This log and that of the promised term's leader agree up to some position.
     fn logs_meet(&mut self) {
         if self.matching.meet() {
-            self.resend_own(0);
+            self.membership().resend_own(0);
         }
     }
 
@@ -163,8 +239,7 @@ impl Group {
                 return true;
             }
             let after = entry.position - 1;
-            let (log, component) = (&mut self.log, &mut self.component);
-            writes::truncate(&self.matching, log, after, component, &mut self.out);
+            writes::truncate(self.matching, self.log, after, self.component, self.out);
             self.matching.drop_incoming();
         }
         let first = self.log.tail().end() + 1;
@@ -207,121 +282,15 @@ impl Group {
             self.matching.take_first();
             if let Some(id) = entry.submission() {
                 let outputs = self.dissemination.ordered(id);
-                self.disseminate(outputs);
+                self.membership().disseminate(outputs);
             }
-            writes::append(&self.context, &mut self.log, entry, &mut self.out);
+            writes::append(self.context, self.log, entry, self.out);
         }
         let grew = self.log.tail().end() > before;
         self.matching.note_hole(grew, self.context.now());
     }
 
-    /// Called by the tick: requests a catch-up from the leader for a payload that does not come (rule 8).
-    pub(crate) fn pull_holes(&mut self) {
-        let hole = self.matching.has_hole(self.context.now()) && !self.awaits_large();
-        if hole || !self.matching.is_matched() {
-            if let Some(leader) = self.leader_in_term() {
-                self.ask_catch_up(leader);
-            }
-        }
-    }
-
-    /// The leader of the promised term, if it has said that it leads.
-    pub(crate) fn leader_in_term(&self) -> Option<Incarnation> {
-        self.known().leader_of(self.vote.promised())
-    }
-
-    /// The commit point by the leader's last heartbeat. It is beyond [`Self::commit`] on a member whose log lags
-    /// behind. None: no leader was heard recently.
-    pub fn known_commit(&self) -> Option<Position> {
-        let commit = self.log.committed().position;
-        if self.is_leader() {
-            return Some(commit);
-        }
-        let peer = self.peers.get(self.leader_in_term()?)?;
-        let is_heard =
-            self.context.now() <= peer.heard_at + self.context.config().leader_timeout_ms;
-        let status = peer.status.as_ref().filter(|_| is_heard)?;
-        Some(status.commit.max(commit))
-    }
-
-    /// The leader sends a log checkpoint: this process is new, or was away for longer than any log reaches back.
-    pub(crate) fn install(
-        &mut self,
-        from: Incarnation,
-        term: Term,
-        checkpoint: Checkpoint,
-        intact_at: Position,
-    ) {
-        // A log on another branch than the forced view gives way, whatever its length (rule 11).
-        let own = self.branches().binding_overrides();
-        let is_continued = checkpoint.overrides.starts_with(own);
-        let forked = is_continued && checkpoint.overrides != self.log.committed().overrides;
-        let history = self.log.committed().history;
-        if !history.is_nil() && checkpoint.history != history
-            || !is_continued
-            || !self.accept_term(from, term)
-            || (checkpoint.position <= self.log.committed().position && !forked)
-                && !planted(Mutant::InstallGoesBack)
-        {
-            return;
-        }
-        // An entry acknowledged in this term is kept as long as the term lasts (rule 1).
-        if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
-            if self.log.tail().term_at(checkpoint.position) == Some(checkpoint.term) {
-                return self.keep_log(checkpoint.position, intact_at);
-            }
-            if checkpoint.position <= self.agreed_end() && !forked {
-                return self.refuse_forked(from, checkpoint.position);
-            }
-        }
-        self.out.count(|c| c.installs += 1);
-        self.forced_views.log_replaced();
-        // The new log may lack entries that this replica acknowledged with the old log (rule 4).
-        self.vote.begin_log_anew(intact_at);
-        self.component.majority_mut().heard(self.context.now());
-        self.component.left_at_most_in(match forked {
-            true => 0, // numbers of the branch that was left mean nothing here
-            false => checkpoint.configuration.number,
-        });
-        self.log.begin_at(&checkpoint);
-        self.component.set_joined(Vec::new());
-        self.matching.begin_at(checkpoint.position);
-        let configuration = checkpoint.configuration.clone();
-        let position = checkpoint.position;
-        let covered = checkpoint
-            .last_number(self.my_replica(), self.me())
-            .unwrap_or(0);
-        self.fail_covered(covered);
-        self.out.push(Action::Reset { checkpoint });
-        if configuration.member(self.me()).is_some() {
-            // This process was admitted below the checkpoint: the checkpoint's view is its first one.
-            self.out.push(Action::Deliver {
-                position,
-                delivery: Delivery::Configuration(configuration.clone()),
-            });
-            self.admitted(&configuration);
-        }
-    }
-
-    /// The leader has sent a log checkpoint that lies within this log: it was asked twice, or before a catch-up. The
-    /// entries above the checkpoint stay, because this member may have acknowledged them. The leader's next entries
-    /// follow the checkpoint.
-    fn keep_log(&mut self, position: Position, intact_at: Position) {
-        self.component.majority_mut().heard(self.context.now());
-        self.logs_meet();
-        self.vote.will_be_intact_at(intact_at);
-        self.matching.keep_from(position);
-    }
-
-    /// The position that this member acknowledges in the promised term.
-    pub(crate) fn own_ack(&self) -> Position {
-        (self.matching).own_ack(&self.vote, &self.log, self.is_leader())
-    }
-
-    /// The last position of the local log that agrees with the log of the promised term's leader.
-    pub(crate) fn agreed_end(&self) -> Position {
-        (self.matching).end_agreed_with_leader(&self.log, self.is_leader())
-    }
+    // ---- acknowledgements ----
 
     /// Sends the acknowledgement of this batch to the members that need it.
     pub(crate) fn acknowledge(&mut self) {
@@ -335,7 +304,11 @@ impl Group {
         if self.role.is_leader() {
             return self.leader().tell_own_ack();
         }
-        let Some(leader) = self.voice_of_term().filter(|_| self.matching.is_matched()) else {
+        let Some(leader) = self
+            .known()
+            .voice(self.vote.promised().replica)
+            .filter(|_| self.matching.is_matched())
+        else {
             return;
         };
         if !self.matching.acknowledges(self.vote.promised(), position) {
@@ -348,14 +321,14 @@ impl Group {
             position,
             commit: self.log.committed().position,
         };
-        self.send_all(to, message);
+        self.out.send(self.peers, to, message);
     }
 
     /// The members other than the leader that need this member's acknowledgement to know the commit point. In a group
     /// of three, each member and the leader are a majority by themselves. So the third member's acknowledgement changes
     /// nothing there (heartbeats carry it anyway).
     fn acks_matter_to(&self, leader: Incarnation) -> Vec<Incarnation> {
-        let me = self.me();
+        let me = self.context.me();
         let latest = self.log.latest();
         let pending = self.log.uncommitted().next().is_some();
         let of_leader = latest.member(leader).map_or(0, |m| u64::from(m.weight));

@@ -1,19 +1,19 @@
-//! The coordinator's work on the local log: commit point, delivery, append, truncation, and the start after a restart.
+//! The commit point: acknowledgements, deliveries, and the start after a restart (rules 4, 6, 14).
 //!
-//! In: acknowledgements, the leader's commit point, a recovered log. Out: deliveries and log writes. A committed entry,
-//! and one that this member acknowledged in the term in force, is never dropped (rule 1).
+//! In: acknowledgements, the leader's commit point, a recovered log. Out: deliveries, and what follows from a committed
+//! configuration.
 
 use trireme_mutants::{Mutant, planted};
 
+use super::Replica;
 use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::event::{Action, RecoveredLog};
-use crate::group::Group;
 use crate::ids::{Incarnation, Position, Term};
 use crate::log::{Committed, Delivers};
 use crate::log_reader::LogReader;
 
-impl Group {
+impl Replica<'_> {
     // ---- acknowledgements and the commit point ----
 
     pub(crate) fn ack(&mut self, from: Incarnation, term: Term, position: Position) {
@@ -27,7 +27,7 @@ impl Group {
 
     /// Records an acknowledgement. It counts only in its own term (rule 1), and only from the latest incarnation of its
     /// replica (rule 14).
-    pub(crate) fn record_ack(&mut self, from: Incarnation, term: Term, position: Position) {
+    pub(super) fn record_ack(&mut self, from: Incarnation, term: Term, position: Position) {
         let Some(peer) = self.peers.get(from).filter(|peer| peer.up) else {
             return;
         };
@@ -35,13 +35,6 @@ impl Group {
         if !self.known().has_duplicate(replica, from) {
             self.acks.record(replica, from, term, position);
         }
-    }
-
-    /// Returns the position up to which the member holds the committed log, by its own acknowledgement in the term in
-    /// force. 0: no acknowledgement was heard.
-    pub fn held_by(&self, member: Incarnation) -> Position {
-        let word = self.acks.of_member(member, self.vote.promised());
-        word.min(self.log.committed().position)
     }
 
     /// Commits as far as the acknowledgements allow.
@@ -74,7 +67,7 @@ impl Group {
         }
     }
 
-    pub(crate) fn commit_to(&mut self, position: Position) {
+    fn commit_to(&mut self, position: Position) {
         let mut delivers = true;
         while self.log.committed().position < position {
             let committed = self.log.commit_next();
@@ -89,8 +82,10 @@ impl Group {
     fn deliver(&mut self, committed: Committed) {
         let position = committed.position;
         if let Some(id) = committed.submission {
-            let outputs = self.dissemination.committed(self.me(), id, position);
-            self.disseminate(outputs);
+            let outputs = self
+                .dissemination
+                .committed(self.context.me(), id, position);
+            self.membership().disseminate(outputs);
         }
         match committed.delivers {
             Delivers::Nothing => {}
@@ -104,7 +99,7 @@ impl Group {
 
     /// Tells all parts that a configuration is committed.
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
-        let me = self.me();
+        let me = self.context.me();
         let at = self.log.committed().position;
         self.forced_views.committed(at, before, now);
         (self.component).keep_joined(|member| now.member(member).is_some());
@@ -112,20 +107,20 @@ impl Group {
         let members = now.members.iter().chain(&latest.members);
         let members = members.map(|m| m.incarnation).collect();
         let outputs = self.dissemination.configured(members);
-        self.disseminate(outputs);
+        self.membership().disseminate(outputs);
         if now.member(me).is_some() {
             if before.member(me).is_none() {
                 // After a long absence the submission numbers begin anew ([`crate::Numbers`]).
                 let number = self.log.committed().last_number(self.my_replica(), me);
-                self.fail_covered(number.unwrap_or(0));
+                self.membership().fail_covered(number.unwrap_or(0));
             }
-            self.admitted(now);
+            self.membership().admitted(now);
         }
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.configured(now);
             // The heartbeat says that this leader is primary by now. Otherwise a member that has committed this view
             // would become non-primary again.
-            self.announce();
+            self.membership().announce();
         }
         let left: Vec<Incarnation> = before
             .members
@@ -138,19 +133,16 @@ impl Group {
         }
         if now.member(me).is_none() && (before.member(me).is_some() || self.loses_seat(before, now))
         {
-            self.excluded();
+            self.membership().excluded();
         }
     }
 
-    /// A committed configuration lists this member, which makes it primary. Exceptions: the configuration is not newer
-    /// than the one in which the member declared itself non-primary, or the member has left without the cluster's
-    /// confirmation.
-    pub(crate) fn admitted(&mut self, configuration: &Configuration) {
-        self.dissemination.seated();
-        if self.component.admit(configuration.number) {
-            self.component.majority_mut().heard(self.context.now());
-            self.resend_own(0);
-        }
+    /// True if a configuration removes the replica of this restarted process, which the configuration before still
+    /// listed.
+    fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
+        let has =
+            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
+        self.component.is_resumed() && has(before) && !has(now)
     }
 
     // ---- the log in memory ----
@@ -187,11 +179,11 @@ impl Group {
         }
         if self.log.restore(found) {
             let won = self.elections().count_promises();
-            self.lead(won);
+            self.membership().lead(won);
         }
     }
 
-    // ---- after a restart (rules 4, 6, 14) ----
+    // ---- after a restart ----
 
     /// Goes on with the log of an earlier process, and delivers the entries that are known to be committed again.
     pub(crate) fn resume(&mut self, log: RecoveredLog) {
@@ -203,21 +195,14 @@ impl Group {
         let commit = self.log.resume(log);
         self.component.resume();
         // A log with entries of a term has promised that term, although the promise may not have reached the disk.
-        if self.log.tail().end_term() > self.vote.promised() {
-            self.promise_term(self.log.tail().end_term());
+        let end_term = self.log.tail().end_term();
+        if end_term > self.vote.promised() {
+            self.elections().promise_term(end_term);
         }
         self.commit_to(commit);
         // No view lists this incarnation yet. The first that does makes it primary, whatever number a pending
         // configuration in this log has.
         let number = self.log.committed().configuration.number;
         self.component.left_in(number);
-    }
-
-    /// True if a configuration removes the replica of this restarted process, which the configuration before still
-    /// listed.
-    pub(crate) fn loses_seat(&self, before: &Configuration, now: &Configuration) -> bool {
-        let has =
-            |configuration: &Configuration| configuration.replica(self.my_replica()).is_some();
-        self.component.is_resumed() && has(before) && !has(now)
     }
 }

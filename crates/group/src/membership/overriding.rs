@@ -1,20 +1,17 @@
-//! The coordinator's work on forced views (rule 11).
-//!
-//! In: an operator's override (`pc.bootstrap`), or the loss of a majority with an option set beforehand
-//! (`pc.ignore_sb`, `pc.ignore_quorum`); statuses of peers with other forced views. Out: candidacies for forced views,
-//! their configurations, and reports. A process gives way to a forced-view history that extends its own.
+//! Forced views (rule 11): made here, by an operator's override (`pc.bootstrap`) or by an option set beforehand
+//! (`pc.ignore_sb`, `pc.ignore_quorum`), and met in the statuses of peers. A process gives way to a forced-view history
+//! that extends its own.
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::{Branches, branches};
+use super::Membership;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::group::Group;
 use crate::ids::{Incarnation, Uuid};
 use crate::message::{Message, Status};
 use crate::yielding::marked_as_automatic;
 
-impl Group {
+impl Membership<'_> {
     // ---- forced views made here ----
 
     /// Carries out `pc.bootstrap`, which has no effect in a primary component.
@@ -24,10 +21,9 @@ impl Group {
         }
     }
 
-    pub(crate) fn force(&mut self, override_id: Uuid) {
+    fn force(&mut self, override_id: Uuid) {
         if self.branches().own_seat().is_none() {
-            let text =
-                "not made primary: the last view known is without this node, which joins by itself";
+            let text = "pc.bootstrap had no effect: the last view that this node knows does not list it; it joins by itself";
             self.out.note(text);
             return;
         }
@@ -39,7 +35,7 @@ impl Group {
         self.lead(won);
     }
 
-    pub(crate) fn may_go_on_alone(&self) -> bool {
+    pub(super) fn may_go_on_alone(&self) -> bool {
         let reachable = |m: &Member| m.incarnation == self.me() || self.peers.is_up(m.incarnation);
         let half = |configuration: &Configuration| {
             configuration.is_half(configuration.weight_of(reachable))
@@ -49,24 +45,18 @@ impl Group {
     }
 
     /// Forms the forced view that the operator ordered beforehand by an option.
-    pub(crate) fn go_on_alone(&mut self) {
+    pub(super) fn go_on_alone(&mut self) {
         self.component.majority_mut().heard(self.context.now());
         let override_id = self.yielding_override();
         self.force(override_id);
     }
 
+    /// Makes the id of a yielding forced view.
+    fn yielding_override(&mut self) -> Uuid {
+        marked_as_automatic(self.elections().automatic_override())
+    }
+
     // ---- forced views met here ----
-
-    /// Borrows the parts that know of branches.
-    pub(crate) fn branches(&self) -> Branches<'_> {
-        branches!(self)
-    }
-
-    /// True if [`crate::Event::ForcePrimary`] would have no effect because the history has the greatest number of
-    /// forced views.
-    pub fn refuses_override(&self) -> bool {
-        self.component.is_non_primary() && self.branches().is_full_of_overrides()
-    }
 
     /// A forced view outranks every view without it (rule 11): if the sender knows one that this process lacks, this
     /// process gives way and requests admission. Returns false if the sender must give way.
@@ -89,6 +79,21 @@ impl Group {
             self.declare_non_primary();
         }
         true
+    }
+
+    /// A component without the last forced views of this log is primary, and these views yield: this process gives way.
+    fn give_up_overrides(&mut self, from: Incarnation) {
+        if self.component.is_primary() || self.role.is_leader() {
+            let text = format!(
+                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without \
+                 grastate.dat), and so did a primary component to which {from} belongs: this node gives way, and drops \
+                 its commits since then"
+            );
+            self.out.note(text);
+        }
+        self.forced_views.give_way();
+        self.role.follow();
+        self.declare_non_primary();
     }
 
     /// The leader `from` refuses admission, which is final for a process that waits outside. If the leader is on
@@ -115,31 +120,6 @@ impl Group {
             let status = Message::Status(self.own_status());
             self.send(from, status);
         }
-    }
-
-    /// The forced views in this log, committed or not.
-    pub fn overrides_in_log(&self) -> Vec<Uuid> {
-        self.log.overrides()
-    }
-
-    /// Makes the id of a yielding forced view.
-    fn yielding_override(&mut self) -> Uuid {
-        marked_as_automatic(self.elections().automatic_override())
-    }
-
-    /// A component without the last forced views of this log is primary, and these views yield: this process gives way.
-    pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
-        if self.component.is_primary() || self.role.is_leader() {
-            let text = format!(
-                "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without grastate.dat), and so \
-                 did a primary component to which {from} belongs: this node gives way, and what was committed here meanwhile \
-                 is dropped"
-            );
-            self.out.note(text);
-        }
-        self.forced_views.give_way();
-        self.role.follow();
-        self.declare_non_primary();
     }
 
     /// Reports a split: the sender has a forced view that this log lacks, and this log has one that the sender lacks.
