@@ -20,6 +20,7 @@ mod logs;
 mod markdown;
 mod notebook;
 mod options;
+mod paces;
 mod page;
 mod progress;
 mod record;

@@ -6,6 +6,7 @@ use super::claims::Claim;
 use super::experiment::{Experiment, Table};
 use super::ground::Ground;
 use super::notebook::Notebook;
+use super::paces;
 use super::record::Record;
 
 /// A system that cannot be set up on this machine.
@@ -98,7 +99,7 @@ impl<G: Ground> Report<'_, G> {
         }
     }
 
-    /// The warnings before the figures: data of several builds, and cells that are missing or not counted.
+    /// The warnings before the figures: data of several builds or paces, and cells that are missing or not counted.
     pub fn warnings(&self) -> Vec<String> {
         let records = self.records();
         let complete = records.iter().filter(|r| r.complete);
@@ -112,6 +113,7 @@ impl<G: Ground> Report<'_, G> {
                 builds.len()
             ));
         }
+        all.extend(paces::warning(records));
         if done.len() < self.planned {
             all.push(format!(
                 "Partial: {} of {} measurements are there.",
