@@ -29,7 +29,12 @@ simulate() { cargo run --release --package simulator -- run --jobs "$(nproc)" --
 # They load the release build of the library. They themselves are those that the unit tests have built: another profile,
 # or packages named instead of the workspace, would have cargo build most crates once more (minutes).
 library=${CARGO_TARGET_DIR:-$PWD/target}/release/libtrireme.so
-real() { env TRIREME_REAL=1 TRIREME_PROVIDER="$library" cargo test --workspace --no-fail-fast "$@" --test-threads=1; }
+# Arguments: the file's name or a pattern of names, then filters of its tests.
+real() {
+    local file=$1
+    shift
+    env TRIREME_REAL=1 TRIREME_PROVIDER="$library" cargo test --workspace --no-fail-fast --test "$file" -- --test-threads=1 "$@"
+}
 # Those of every change: what makes a cluster one, and what a killed node costs. The rest leaves out exactly these.
 every_change=(crash:: leave:: verify:: writes::)
 
@@ -39,7 +44,7 @@ first() {
     step "simulation of whole nodes" simulate 0..1000
     if step "release build" make --no-print-directory build; then
         step "clusters of real servers: writes, leaving, kill -9" \
-            real --test real_cluster -- "${every_change[@]}"
+            real real_cluster "${every_change[@]}"
         step "core of MariaDB's suites" scripts/mtr-core.sh
     fi
 }
@@ -56,9 +61,9 @@ rest() {
         local skipped=(--skip bad_days::)
         for name in "${every_change[@]}"; do skipped+=(--skip "$name"); done
         step "clusters of real servers: all others" \
-            real --test real_cluster -- "${skipped[@]}"
+            real real_cluster "${skipped[@]}"
         step "systems and experiments of the lab, with real servers" \
-            real --test 'real_[!c]*' --
+            real 'real_[!c]*' # all but real_cluster
     fi
 }
 

@@ -1,4 +1,4 @@
-//! What was appended to the log and is not written, or not flushed yet. In: appended and dropped entries, ended flushes.
+//! Appended entries that are not written, or not flushed yet. In: appended and dropped entries, ended flushes.
 //! Out: writes and flushes of the storage, one flush at a time, and the position up to which entries are durable.
 
 use trireme_group::Position;
@@ -157,7 +157,7 @@ impl Flushes {
 
     /// Returns true, once, if entries must be written before their delivery. Entries that wait for a flush are not
     /// counted earlier.
-    pub(crate) fn take_undelivered(&mut self) -> bool {
+    pub(crate) fn take_unwritten_for_delivery(&mut self) -> bool {
         !self.awaited
             && self.unwritten
             && !planted(Mutant::DeliveredBeforeWritten)

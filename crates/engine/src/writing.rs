@@ -125,7 +125,7 @@ impl Engine {
         let Some(link) = &mut self.link else {
             return true;
         };
-        if !link.flushes.take_undelivered() {
+        if !link.flushes.take_unwritten_for_delivery() {
             return true;
         }
         host.log_write_begins();

@@ -42,20 +42,12 @@ pub(crate) struct Elections<'a> {
 /// Lends a group's parts to [`Elections`].
 macro_rules! elections {
     ($group:expr) => {
-        $crate::elections::Elections {
-            context: &$group.context,
-            peers: &$group.peers,
-            forced_views: &$group.forced_views,
-            dissemination: &$group.dissemination,
-            vote: &mut $group.vote,
-            log: &mut $group.log,
-            matching: &mut $group.matching,
-            role: &mut $group.role,
-            election_timer: &mut $group.election_timer,
-            component: &mut $group.component,
-            reads: &mut $group.reads,
-            out: &mut $group.out,
-        }
+        $crate::known::lend!(
+            elections::Elections,
+            $group,
+            reads: [context, peers, forced_views, dissemination],
+            changes: [vote, log, matching, role, election_timer, component, reads, out]
+        )
     };
 }
 pub(crate) use elections;

@@ -33,6 +33,17 @@ macro_rules! known {
 }
 pub(crate) use known;
 
+/// Borrows parts of a group: some that the borrower reads, and some that it may change.
+macro_rules! lend {
+    ($module:ident::$lent:ident, $group:expr, reads: [$($read:ident),*], changes: [$($changed:ident),*]) => {
+        $crate::$module::$lent {
+            $($read: &$group.$read,)*
+            $($changed: &mut $group.$changed,)*
+        }
+    };
+}
+pub(crate) use lend;
+
 impl<'a> Known<'a> {
     pub(crate) fn now(self) -> TimeMs {
         self.context.now()

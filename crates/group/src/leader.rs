@@ -65,20 +65,12 @@ pub(crate) struct Leader<'a> {
 /// Lends a group's parts to [`Leader`].
 macro_rules! leader {
     ($group:expr) => {
-        $crate::leader::Leader {
-            context: &$group.context,
-            peers: &$group.peers,
-            acks: &$group.acks,
-            vote: &$group.vote,
-            forced_views: &$group.forced_views,
-            log: &mut $group.log,
-            matching: &mut $group.matching,
-            role: &mut $group.role,
-            election_timer: &mut $group.election_timer,
-            component: &mut $group.component,
-            dissemination: &mut $group.dissemination,
-            out: &mut $group.out,
-        }
+        $crate::known::lend!(
+            leader::Leader,
+            $group,
+            reads: [context, peers, acks, vote, forced_views],
+            changes: [log, matching, role, election_timer, component, dissemination, out]
+        )
     };
 }
 pub(crate) use leader;

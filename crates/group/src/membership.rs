@@ -53,21 +53,15 @@ pub(crate) struct Membership<'a> {
 /// Lends a group's parts to [`Membership`].
 macro_rules! membership {
     ($group:expr) => {
-        $crate::membership::Membership {
-            context: &$group.context,
-            acks: &$group.acks,
-            peers: &mut $group.peers,
-            vote: &mut $group.vote,
-            log: &mut $group.log,
-            matching: &mut $group.matching,
-            role: &mut $group.role,
-            election_timer: &mut $group.election_timer,
-            component: &mut $group.component,
-            forced_views: &mut $group.forced_views,
-            dissemination: &mut $group.dissemination,
-            reads: &mut $group.reads,
-            out: &mut $group.out,
-        }
+        $crate::known::lend!(
+            membership::Membership,
+            $group,
+            reads: [context, acks],
+            changes: [
+                peers, vote, log, matching, role, election_timer, component, forced_views,
+                dissemination, reads, out
+            ]
+        )
     };
 }
 pub(crate) use membership;

@@ -8,7 +8,8 @@ use mio::{Registry, Token};
 
 use crate::connection::Connection;
 use crate::poller::FIRST_CONNECTION;
-use crate::{PeerId, PeerInfo};
+use crate::queue::SendQueue;
+use crate::{PeerId, PeerInfo, SendOutcome};
 
 #[derive(Debug)]
 pub(crate) struct Connections {
@@ -120,20 +121,30 @@ impl Connections {
         links.filter_map(|(peer, token)| Some((*peer, self.all.get(token)?)))
     }
 
-    /// What the linked peers have said of themselves.
+    /// The linked peers, as their hellos describe them.
     pub(crate) fn peers(&self) -> impl Iterator<Item = &PeerInfo> {
         self.linked_all().filter_map(|(_, link)| link.peer.as_ref())
     }
 
     // ---- bytes that wait ----
 
-    /// Lists the connection for the next flush, once.
-    pub(crate) fn mark_dirty(&mut self, token: usize) {
-        if let Some(connection) = self.all.get_mut(&token) {
-            if !std::mem::replace(&mut connection.dirty, true) {
-                self.dirty.push(token);
-            }
+    /// Queues bytes for a peer, and lists its link for the next flush. `push` returns false if there is no room.
+    pub(crate) fn queue(
+        &mut self,
+        to: &PeerId,
+        push: impl FnOnce(&mut SendQueue) -> bool,
+    ) -> SendOutcome {
+        let link = self.links.get(to);
+        let Some((token, connection)) = link.and_then(|t| Some((*t, self.all.get_mut(t)?))) else {
+            return SendOutcome::NotConnected;
+        };
+        if !push(&mut connection.queue) {
+            return SendOutcome::Overflow;
         }
+        if !std::mem::replace(&mut connection.dirty, true) {
+            self.dirty.push(token);
+        }
+        SendOutcome::Queued
     }
 
     /// Takes the connections that wait for a flush, in the order of their first bytes. Give the list back

@@ -216,17 +216,7 @@ impl Mesh {
         if frame.payload_bytes() > self.settings.max_frame_bytes as usize {
             return SendOutcome::TooLarge;
         }
-        let Some(token) = self.connections.link_of(&to) else {
-            return SendOutcome::NotConnected;
-        };
-        let Some(connection) = self.connections.get_mut(token) else {
-            return SendOutcome::NotConnected; // a link is a connection
-        };
-        if !push(&mut connection.queue, frame) {
-            return SendOutcome::Overflow;
-        }
-        self.connections.mark_dirty(token);
-        SendOutcome::Queued
+        (self.connections).queue(&to, |queue| push(queue, frame))
     }
 
     /// Writes queued bytes: one system call per peer, unless there are many bytes. Call it once per batch, from any
