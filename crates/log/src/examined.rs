@@ -59,19 +59,8 @@ impl Examined {
             step.carry_out(disk)?;
         }
         let active = recovery::open(disk, active)?;
-        let length = active.length();
-        let mut log = Log::with(
-            self.disk.into(),
-            self.config,
-            self.state,
-            index,
-            active.into_file().into(),
-            found.flushed,
-        );
-        log.buffer_at = log.active_len();
-        log.grown_to = length;
-        log.open_closed()?;
-        log.remove_staged()?;
+        let (disk, flushed) = (self.disk.into(), found.flushed);
+        let log = Log::opened(disk, self.config, self.state, index, active, flushed)?;
         Ok((log, found))
     }
 }

@@ -10,10 +10,8 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::LogError;
 use crate::format::{RECORD_HEADER_BYTES, RecordHeader, body_crc, padded, segment_name};
 use crate::index::Place;
-use crate::log::Log;
 use crate::outcome::Outcome;
-use crate::part::Peek;
-use crate::read::RunItem;
+use crate::peek::Peek;
 
 /// Bytes of a record.
 pub(crate) enum Piece {
@@ -41,7 +39,7 @@ impl Piece {
 }
 
 /// Where the bytes of a whole record are.
-enum Source {
+pub(crate) enum Source {
     /// Its payload, copied from the write buffer.
     Buffer(Vec<u8>),
     File(Arc<dyn DiskFile>),
@@ -71,6 +69,17 @@ impl Ahead {
     }
 }
 
+/// One entry of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunItem {
+    /// Its position.
+    pub position: u64,
+    /// Its outcome, if it is known already.
+    pub outcome: Option<Outcome>,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
 /// Reads entries, in order of position.
 pub struct RunJob {
     disk: Arc<dyn Disk>,
@@ -80,6 +89,52 @@ pub struct RunJob {
 }
 
 impl RunJob {
+    /// Returns a job without entries.
+    pub(crate) fn new(disk: Arc<dyn Disk>, ahead_bytes: u64) -> RunJob {
+        RunJob {
+            disk,
+            ahead_bytes,
+            wanted: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Adds an entry, in order of position.
+    pub(crate) fn add(
+        &mut self,
+        position: u64,
+        outcome: Option<Outcome>,
+        place: Place,
+        source: Source,
+    ) {
+        self.wanted.push(Wanted {
+            position,
+            outcome,
+            place,
+            source,
+        });
+    }
+
+    /// Returns the file that has the last entry, if this segment's.
+    pub(crate) fn last_file(&self, segment: u64) -> Option<Arc<dyn DiskFile>> {
+        match self.wanted.last() {
+            Some(Wanted {
+                place,
+                source: Source::File(file),
+                ..
+            }) if place.segment == segment => Some(file.clone()),
+            _ => None,
+        }
+    }
+
+    /// Reads the payload of the only record.
+    pub(crate) fn run_single(mut self) -> Result<Vec<u8>, LogError> {
+        self.read(0, &mut Ahead::default())
+    }
+
     /// Reads the entries. The run ends before an entry that cannot be read.
     ///
     /// # Errors
@@ -161,151 +216,20 @@ pub struct PartJob {
 }
 
 impl PartJob {
+    pub(crate) fn new(disk: Arc<dyn Disk>, place: Place, front: Piece, part: Piece) -> PartJob {
+        PartJob {
+            disk,
+            place,
+            front,
+            part,
+        }
+    }
+
     /// Reads both. The bytes are not verified ([`Peek::rest_crc`] verifies all parts together).
     pub fn run(self) -> Result<(Peek, Vec<u8>), LogError> {
         let error = |e| read_error(&*self.disk, self.place, e);
         let peek = Peek::of(&*self.disk, self.place, self.front.read().map_err(error)?)?;
         Ok((peek, self.part.read().map_err(error)?))
-    }
-}
-
-impl Log {
-    /// Makes a job that reads the entries with a seqno, from `seqno` on, until their payloads exceed `max_bytes`, but at least
-    /// one. The job is empty if the log does not hold the seqno.
-    ///
-    /// # Errors
-    /// If the file of the first entry cannot be opened.
-    pub fn run_job_from_seqno(&self, seqno: i64, max_bytes: u64) -> Result<RunJob, LogError> {
-        match self.position_of_seqno(seqno) {
-            Some(position) => self.run_job(position..=u64::MAX, max_bytes, true),
-            None => Ok(self.no_job()),
-        }
-    }
-
-    /// Makes a job that reads these bytes of the payload at `position`, as far as the payload goes, and its first `head_bytes`;
-    /// `None` if the log does not hold the entry.
-    ///
-    /// # Errors
-    /// If the entry's file cannot be opened.
-    pub fn part_job(
-        &self,
-        position: u64,
-        head_bytes: u32,
-        part: Range<u32>,
-    ) -> Result<Option<PartJob>, LogError> {
-        let Some(place) = self.index.place(position) else {
-            return Ok(None);
-        };
-        let error = |e| read_error(&*self.disk, place, e);
-        Ok(Some(PartJob {
-            disk: self.disk.clone(),
-            place,
-            front: self
-                .piece(place, Peek::front(place, head_bytes))
-                .map_err(error)?,
-            part: self.piece(place, within(place, part)).map_err(error)?,
-        }))
-    }
-
-    /// As [`Log::run_job_from_seqno`], for these positions; `ordered`: skips entries without a seqno.
-    pub(crate) fn run_job(
-        &self,
-        positions: std::ops::RangeInclusive<u64>,
-        max_bytes: u64,
-        ordered: bool,
-    ) -> Result<RunJob, LogError> {
-        let (mut job, mut bytes) = (self.no_job(), 0);
-        for position in positions {
-            let Some(place) = self.index.place(position) else {
-                break;
-            };
-            let outcome = self.outcome(position);
-            if ordered && outcome.is_none_or(|outcome| outcome.seqno <= 0) {
-                continue;
-            }
-            bytes += u64::from(place.len);
-            if bytes > max_bytes && !job.wanted.is_empty() {
-                break;
-            }
-            let source = match job.wanted.last() {
-                Some(Wanted {
-                    place: last,
-                    source: Source::File(file),
-                    ..
-                }) if last.segment == place.segment && !self.is_buffered(place) => {
-                    Source::File(file.clone())
-                }
-                _ => match self.source(place) {
-                    Err(_) if !job.wanted.is_empty() => break,
-                    source => source.map_err(|e| read_error(&*self.disk, place, e))?,
-                },
-            };
-            job.wanted.push(Wanted {
-                position,
-                outcome,
-                place,
-                source,
-            });
-        }
-        Ok(job)
-    }
-
-    /// Reads the payload of a record.
-    pub(crate) fn read_place(&self, place: Place) -> Result<Vec<u8>, LogError> {
-        let source = self.source(place);
-        let mut job = self.no_job();
-        job.wanted.push(Wanted {
-            position: 0,
-            outcome: None,
-            place,
-            source: source.map_err(|e| read_error(&*self.disk, place, e))?,
-        });
-        job.read(0, &mut Ahead::default())
-    }
-
-    /// Reads these bytes of a record.
-    pub(crate) fn read_at(&self, place: Place, part: Range<u64>) -> Result<Vec<u8>, LogError> {
-        let read = self.piece(place, part).and_then(Piece::read);
-        read.map_err(|e| read_error(&*self.disk, place, e))
-    }
-
-    fn no_job(&self) -> RunJob {
-        RunJob {
-            disk: self.disk.clone(),
-            ahead_bytes: self.config.thresholds.ahead_bytes,
-            wanted: Vec::new(),
-        }
-    }
-
-    /// Records are written out whole: a record is in the buffer with its header, or not at all.
-    fn is_buffered(&self, place: Place) -> bool {
-        place.segment == self.active_number() && place.offset >= self.buffer_at
-    }
-
-    fn source(&self, place: Place) -> io::Result<Source> {
-        if !self.is_buffered(place) {
-            return self.segment_file(place.segment).map(Source::File);
-        }
-        let payload = RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + u64::from(place.len);
-        self.buffered(place, payload).map(Source::Buffer)
-    }
-
-    fn piece(&self, place: Place, part: Range<u64>) -> io::Result<Piece> {
-        if self.is_buffered(place) {
-            return self.buffered(place, part).map(Piece::Here);
-        }
-        Ok(Piece::InFile {
-            file: self.segment_file(place.segment)?,
-            offset: place.offset + part.start,
-            len: (part.end - part.start) as usize,
-        })
-    }
-
-    fn buffered(&self, place: Place, part: Range<u64>) -> io::Result<Vec<u8>> {
-        let record_at = place.offset - self.buffer_at;
-        let [from, until] = [part.start, part.end].map(|at| (record_at + at) as usize);
-        let found = self.buffer.get(from..until).map(<[u8]>::to_vec);
-        found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
@@ -322,7 +246,7 @@ pub(crate) fn damage(disk: &dyn Disk, place: Place) -> LogError {
     LogError::corrupt(&path, place.offset, reason)
 }
 
-fn read_error(disk: &dyn Disk, place: Place, error: io::Error) -> LogError {
+pub(crate) fn read_error(disk: &dyn Disk, place: Place, error: io::Error) -> LogError {
     LogError::of_read(disk.path(&segment_name(place.segment)), place.offset, error)
 }
 

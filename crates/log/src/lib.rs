@@ -9,7 +9,7 @@
 
 #![forbid(unsafe_code)]
 
-mod closed;
+mod active;
 mod config;
 mod counters;
 mod disk;
@@ -23,16 +23,13 @@ mod log;
 mod memory_disk;
 mod outcome;
 pub mod own_file;
-mod part;
-mod read;
+mod peek;
 mod recovery;
 mod repair;
-mod retention;
 mod scan;
 mod staged;
 mod state_file;
 mod thresholds;
-mod write;
 
 pub use config::{Durability, LogConfig};
 pub use counters::Counters;
@@ -40,12 +37,11 @@ pub use disk::{Disk, DiskFile, OsDisk};
 pub use error::{LogError, is_lack};
 pub use examined::Examined;
 pub use flush::{FlushDone, FlushJob};
-pub use job::{PartJob, RunJob};
+pub use job::{PartJob, RunItem, RunJob};
 pub use log::Log;
 pub use memory_disk::MemoryDisk;
 pub use outcome::Outcome;
-pub use part::Peek;
-pub use read::RunItem;
+pub use peek::Peek;
 pub use recovery::{Damage, Lost, Recovered};
 pub use staged::{Staged, StagedWriter};
 pub use thresholds::Thresholds;

@@ -1,10 +1,15 @@
 //! The log, as its owner writes it: creation and opening, appends, outcomes, log checkpoints, truncation, and the
 //! owner's state. Positions have no gap. A failed write or flush poisons the log.
 
+mod reading;
+mod segments;
+mod writing;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::active::Active;
 use crate::config::LogConfig;
 use crate::counters::Counters;
 use crate::disk::{Disk, DiskFile, OsDisk};
@@ -14,6 +19,7 @@ use crate::format::{self, SEGMENT_HEADER_BYTES};
 use crate::index::Index;
 use crate::outcome::Outcome;
 use crate::recovery::{self, Recovered};
+use crate::scan::SegmentReader;
 use crate::state_file::{STATE_NAME, StateFile};
 
 /// The largest segment that may be configured: record offsets are kept in 32 bits.
@@ -25,28 +31,23 @@ pub(crate) const SEGMENT_LIMIT_BYTES: u64 = 1 << 30;
 /// refused argument (position, seqno, size) or an old segment that cannot be removed does not poison it; such a call
 /// has changed nothing.
 pub struct Log {
-    pub(crate) config: LogConfig,
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) index: Index,
+    config: LogConfig,
+    disk: Arc<dyn Disk>,
+    index: Index,
     /// The last segment's file.
-    pub(crate) active: Arc<dyn DiskFile>,
+    active: Active,
     /// Files of earlier segments that are kept open, by number: all that are not flushed, and the newest others.
-    pub(crate) closed: BTreeMap<u64, Arc<dyn DiskFile>>,
-    /// Bytes for the last segment that are not written yet, and their offset in its file.
-    pub(crate) buffer: Vec<u8>,
-    pub(crate) buffer_at: u64,
-    /// Length of the last segment's file, which has grown ahead of its records.
-    pub(crate) grown_to: u64,
+    closed: BTreeMap<u64, Arc<dyn DiskFile>>,
     /// Everything below this address is on stable storage.
-    pub(crate) flushed: u64,
-    pub(crate) directory_changed: bool,
+    flushed: u64,
+    directory_changed: bool,
     /// Distinguishes flushes of this log from those of another.
-    pub(crate) token: Arc<()>,
-    pub(crate) poisoned: Option<String>,
-    pub(crate) keep_from: u64,
+    token: Arc<()>,
+    poisoned: Option<String>,
+    keep_from: u64,
     /// Number of files begun for staged payloads, whose place in the log is not known at that time.
-    pub(crate) staged: u64,
-    pub(crate) counters: Counters,
+    staged: u64,
+    counters: Counters,
     state: StateFile,
 }
 
@@ -140,18 +141,37 @@ impl Log {
         let active = disk
             .create(&name)
             .map_err(|e| LogError::io("create", disk.path(&name), 0, e))?;
-        let mut log = Log::with(disk, config, state, Index::default(), active.into(), 0);
+        let active = Active::new(active.into(), 0, 0);
+        let mut log = Log::with(disk, config, state, Index::default(), active, 0);
         log.begin_segment(number, 0);
         log.flush()?;
         Ok(log)
     }
 
-    pub(crate) fn with(
+    /// Returns a log that was read from end to end ([`Examined::open`]). `active`: the last segment's file.
+    pub(crate) fn opened(
+        disk: Arc<dyn Disk>,
+        config: LogConfig,
+        state: StateFile,
+        index: Index,
+        active: SegmentReader,
+        flushed: u64,
+    ) -> Result<Log, LogError> {
+        let file_bytes = active.length();
+        let written_bytes = index.segments.back().map_or(0, |last| last.len);
+        let active = Active::new(active.into_file().into(), written_bytes, file_bytes);
+        let mut log = Log::with(disk, config, state, index, active, flushed);
+        log.open_closed()?;
+        log.remove_staged()?;
+        Ok(log)
+    }
+
+    fn with(
         disk: Arc<dyn Disk>,
         mut config: LogConfig,
         state: StateFile,
         index: Index,
-        active: Arc<dyn DiskFile>,
+        active: Active,
         flushed: u64,
     ) -> Log {
         config.segment_bytes = config
@@ -163,9 +183,6 @@ impl Log {
             index,
             active,
             closed: BTreeMap::new(),
-            buffer: Vec::new(),
-            buffer_at: 0,
-            grown_to: 0,
             flushed,
             directory_changed: true,
             token: Arc::new(()),
@@ -290,9 +307,8 @@ impl Log {
         let number = old.last().map_or(1, |last| last + 1);
         let start = self.index.end();
         let active = self.create_segment(number)?;
-        self.active = active;
+        self.active = Active::new(active, 0, 0);
         self.closed.clear();
-        self.buffer.clear();
         self.index = Index::default();
         self.index.next_position = Some(next_position);
         self.flushed = start;

@@ -1,4 +1,4 @@
-//! Writes records to files. Owns the write buffer, the change of segments, the flushes, and the poison after a failure.
+//! Writes records to files, changes segments, and flushes. A failed write or flush poisons the log.
 
 use std::io;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trireme_mutants::{Mutant, planted};
 
 use crate::MAX_PAYLOAD_BYTES;
+use crate::active::Active;
 use crate::config::Durability;
 use crate::disk::DiskFile;
 use crate::error::{LogError, is_shortage};
@@ -13,9 +14,6 @@ use crate::flush::{FlushDone, FlushJob};
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::log::{Log, SEGMENT_LIMIT_BYTES};
 
-/// Number of steps in which a segment's file grows ahead of its records; no step is above the limit.
-const GROWTH_STEPS: u64 = 16;
-const GROWTH_MAX_BYTES: u64 = 1 << 20;
 /// Size of the pieces in which bytes that an earlier process left unflushed are written again.
 const REWRITE_BYTES: u64 = 1 << 20;
 
@@ -23,32 +21,16 @@ impl Log {
     /// Writes everything appended to the operating system, in one call: it then survives the death of the process.
     pub fn write_out(&mut self) -> Result<(), LogError> {
         self.check()?;
-        if self.buffer.is_empty() {
+        if self.active.buffered_bytes() == 0 {
             return Ok(());
         }
-        let result = self.active.write_all_at(&self.buffer, self.buffer_at);
-        self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
-        self.buffer_at += self.buffer.len() as u64;
-        self.buffer.clear();
-        self.grow_ahead();
+        let at = self.active.written_to();
+        let result = self.active.write_out();
+        self.poison_on_error("write", self.active_number(), at, result)?;
+        if self.config.durability == Durability::Disk {
+            self.active.grow_ahead(self.config.segment_bytes);
+        }
         Ok(())
-    }
-
-    /// Grows the last segment's file in steps, with zero bytes ahead of the records, in `disk` mode. A flush within a
-    /// step then finds no new length to write, for which a journaling file system needs a transaction of its own
-    /// (measured: ext4, three nodes on one disk, 59 us instead of 85). Without room for a step, the file grows with its
-    /// records, which get the rest of the room.
-    fn grow_ahead(&mut self) {
-        if self.config.durability != Durability::Disk || self.buffer_at <= self.grown_to {
-            return;
-        }
-        let step = (self.config.segment_bytes / GROWTH_STEPS).min(GROWTH_MAX_BYTES);
-        let end = (self.buffer_at + step).min(self.config.segment_bytes);
-        self.grown_to = end.max(self.buffer_at);
-        let zeros = vec![0; (self.grown_to - self.buffer_at) as usize];
-        if self.active.write_all_at(&zeros, self.buffer_at).is_err() {
-            let _ = self.active.truncate(self.buffer_at);
-        }
     }
 
     /// Writes out and flushes to stable storage everything appended: it then survives power loss.
@@ -116,7 +98,9 @@ impl Log {
     /// Returns the address up to which the log was handed to the operating system. It never falls while the log is
     /// open.
     pub fn written_end(&self) -> u64 {
-        self.index.end().saturating_sub(self.buffer.len() as u64)
+        self.index
+            .end()
+            .saturating_sub(self.active.buffered_bytes() as u64)
     }
 
     /// Returns the number of bytes that no flush covers.
@@ -186,7 +170,7 @@ impl Log {
     }
 
     /// Puts a record into the last segment (a new one if it is full). Returns its header and offset.
-    pub(crate) fn put(
+    pub(super) fn put(
         &mut self,
         kind: u8,
         tag: u8,
@@ -229,17 +213,17 @@ impl Log {
             self.write_out()?;
             self.counters.direct += 1;
             for part in parts() {
-                let result = self.active.write_all_at(part, self.buffer_at);
-                self.poison_on_error("write", self.active_number(), self.buffer_at, result)?;
-                self.buffer_at += part.len() as u64;
+                let at = self.active.written_to();
+                let result = self.active.write_direct(part);
+                self.poison_on_error("write", self.active_number(), at, result)?;
             }
         } else {
-            parts().for_each(|part| self.buffer.extend_from_slice(part));
+            parts().for_each(|part| self.active.push(part));
         }
         if let Some(last) = self.index.segments.back_mut() {
             last.len += record_bytes;
         }
-        if self.buffer.len() >= self.config.thresholds.buffer_bytes {
+        if self.active.buffered_bytes() >= self.config.thresholds.buffer_bytes {
             self.counters.full_buffers += 1;
             self.write_out()?;
         }
@@ -259,12 +243,12 @@ impl Log {
         }
         self.directory_changed = true;
         let created = self.poison_on_error("create", number, 0, created)?;
-        self.close_active(created.into());
+        self.close_active(Active::new(created.into(), 0, 0));
         self.begin_segment(number, start);
         Ok(())
     }
 
-    pub(crate) fn create_segment(&mut self, number: u64) -> Result<Arc<dyn DiskFile>, LogError> {
+    pub(super) fn create_segment(&mut self, number: u64) -> Result<Arc<dyn DiskFile>, LogError> {
         let result = self
             .disk
             .create(&format::segment_name(number))
@@ -274,15 +258,14 @@ impl Log {
     }
 
     /// Puts the header of a new last segment into the buffer.
-    pub(crate) fn begin_segment(&mut self, number: u64, start: u64) {
+    pub(super) fn begin_segment(&mut self, number: u64, start: u64) {
         let header = self.segment_header(number, start);
-        self.buffer.extend_from_slice(&header.encode());
-        (self.buffer_at, self.grown_to) = (0, 0);
+        self.active.push(&header.encode());
         self.index.begin_segment(number, start);
     }
 
     /// Returns the header of the segment that follows those in the index.
-    pub(crate) fn segment_header(&self, number: u64, start: u64) -> SegmentHeader {
+    pub(super) fn segment_header(&self, number: u64, start: u64) -> SegmentHeader {
         let oldest = self.index.segments.front();
         SegmentHeader {
             identity: self.config.identity,
@@ -295,15 +278,15 @@ impl Log {
         }
     }
 
-    pub(crate) fn active_number(&self) -> u64 {
+    pub(super) fn active_number(&self) -> u64 {
         self.index.segments.back().map_or(0, |last| last.number)
     }
 
-    pub(crate) fn active_len(&self) -> u64 {
+    pub(super) fn active_len(&self) -> u64 {
         self.index.segments.back().map_or(0, |last| last.len)
     }
 
-    pub(crate) fn check(&self) -> Result<(), LogError> {
+    pub(super) fn check(&self) -> Result<(), LogError> {
         match &self.poisoned {
             Some(cause) => Err(LogError::Poisoned {
                 cause: cause.clone(),
@@ -312,7 +295,7 @@ impl Log {
         }
     }
 
-    pub(crate) fn poison_on_error<T>(
+    pub(super) fn poison_on_error<T>(
         &mut self,
         action: &'static str,
         number: u64,

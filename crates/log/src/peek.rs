@@ -1,4 +1,4 @@
-//! Reads a large entry a part at a time: a read of the whole would block everything else.
+//! The start of a large entry, which is read a part at a time: a read of the whole would block everything else.
 
 use std::ops::Range;
 
@@ -6,8 +6,7 @@ use crate::disk::Disk;
 use crate::error::LogError;
 use crate::format::{self, RECORD_HEADER_BYTES, RecordHeader};
 use crate::index::Place;
-use crate::job::{damage, within};
-use crate::log::Log;
+use crate::job::damage;
 
 /// The start of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,37 +42,5 @@ impl Peek {
             len,
             rest_crc,
         })
-    }
-}
-
-impl Log {
-    /// Returns the length of the payload at `position`; `None` if the log does not hold it. Reads nothing.
-    pub fn len_at(&self, position: u64) -> Option<u32> {
-        self.index.place(position).map(|place| place.len)
-    }
-
-    /// Returns the start of the entry at `position`, with at most `head_bytes` of its payload; `None` if the log does
-    /// not hold it.
-    pub fn peek(&self, position: u64, head_bytes: u32) -> Result<Option<Peek>, LogError> {
-        let Some(place) = self.index.place(position) else {
-            return Ok(None);
-        };
-        let front = self.read_at(place, Peek::front(place, head_bytes))?;
-        Peek::of(&*self.disk, place, front).map(Some)
-    }
-
-    /// Returns these bytes of the payload at `position`, as far as the payload goes; `None` if the log does not hold
-    /// it. The bytes are not verified ([`Peek::rest_crc`] verifies all of them together).
-    pub fn read_part(&self, position: u64, part: Range<u32>) -> Result<Option<Vec<u8>>, LogError> {
-        let Some(place) = self.index.place(position) else {
-            return Ok(None);
-        };
-        self.read_at(place, within(place, part)).map(Some)
-    }
-
-    /// Returns the error for an entry that was read in parts and has a wrong checksum; `None` if the log does not hold
-    /// it.
-    pub fn damage_at(&self, position: u64) -> Option<LogError> {
-        (self.index.place(position)).map(|place| damage(&*self.disk, place))
     }
 }
