@@ -38,14 +38,12 @@
 
 #![forbid(unsafe_code)]
 
-mod accepting;
 mod address;
 mod book;
 mod codec;
 mod config;
 mod connection;
 mod connections;
-mod dialing;
 mod error;
 mod event;
 mod frame;
@@ -54,11 +52,9 @@ mod golden;
 mod handshake;
 mod handshaker;
 mod identities;
-mod links;
 mod members;
 mod mesh;
 mod poller;
-mod proving;
 mod queue;
 mod rejections;
 mod reports;
@@ -67,7 +63,6 @@ mod security;
 mod socket;
 mod stream;
 mod threads;
-mod traffic;
 
 pub use address::HostPort;
 pub use config::{AllowAddress, Identity, MeshConfig};

@@ -1,6 +1,10 @@
 //! The mesh: the functions that the layer above calls. In: frames to send, events of sockets, the time. Out:
 //! [`MeshEvent`]s. It keeps at most one connection per peer, and every send is bounded.
 
+mod calls;
+mod endings;
+mod links;
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -13,6 +17,7 @@ use crate::identities::Identities;
 use crate::members::Members;
 use crate::queue::SendQueue;
 use crate::reports::Reports;
+use crate::stream::Stream;
 use crate::threads::Threads;
 use crate::{
     DownReason, Frame, Hello, HostPort, Identity, MeshConfig, MeshEvent, PeerId, PeerInfo, Poller,
@@ -29,34 +34,34 @@ const CLOSING_READ_BYTES: usize = 8 << 20;
 ///
 /// Times are milliseconds of any monotonic clock, the same one in all calls.
 pub struct Mesh {
-    pub(crate) settings: Settings,
+    settings: Settings,
     /// This node's hello; each connection adds its proof.
-    pub(crate) hello: Hello,
-    pub(crate) identities: Identities,
-    pub(crate) security: Security,
-    pub(crate) members: Members,
-    pub(crate) waker: Waker,
-    pub(crate) threads: Threads,
-    pub(crate) book: AddressBook,
-    pub(crate) connections: Connections,
-    pub(crate) read_buffer: Vec<u8>,
-    pub(crate) reports: Reports,
-    pub(crate) now_ms: u64,
-    pub(crate) isolated: bool,
+    hello: Hello,
+    identities: Identities,
+    security: Security,
+    members: Members,
+    waker: Waker,
+    threads: Threads,
+    book: AddressBook,
+    connections: Connections,
+    read_buffer: Vec<u8>,
+    reports: Reports,
+    now_ms: u64,
+    isolated: bool,
     closed: bool,
 }
 
 /// Settings, which do not change after the start.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+struct Settings {
     /// The address that was bound.
-    pub(crate) local_addr: HostPort,
+    local_addr: HostPort,
     /// The address to call from.
-    pub(crate) source_ip: Option<IpAddr>,
-    pub(crate) max_frame_bytes: u32,
-    pub(crate) queue_limit_bytes: usize,
-    pub(crate) handshake_timeout_ms: u64,
-    pub(crate) user_timeout_ms: u32,
+    source_ip: Option<IpAddr>,
+    max_frame_bytes: u32,
+    queue_limit_bytes: usize,
+    handshake_timeout_ms: u64,
+    user_timeout_ms: u32,
 }
 
 impl Mesh {
@@ -123,6 +128,28 @@ impl Mesh {
     /// Returns the protection of new connections.
     pub fn security(&self) -> &Security {
         &self.security
+    }
+
+    /// Changes the protection of new connections. Existing connections stay, except those that the new setting would
+    /// refuse: their peers and this node connect anew at once.
+    pub fn set_security(&mut self, security: Security) {
+        let accepts = |stream: &Stream| match stream.is_tls() {
+            true => security.to_accept().is_some(),
+            false => security.accepts_plain(),
+        };
+        let links = self.connections.linked_all();
+        let unwanted = links.filter(|(_, link)| !accepts(&link.stream));
+        let unwanted: Vec<PeerId> = unwanted.map(|(peer, _)| peer).collect();
+        self.security = security;
+        for peer in unwanted {
+            self.disconnect_peer(peer, None);
+        }
+    }
+
+    /// Returns the number of peers that are connected without TLS.
+    pub fn plaintext_links(&self) -> usize {
+        let links = self.connections.linked_all();
+        links.filter(|(_, link)| !link.stream.is_tls()).count()
     }
 
     /// Returns this process's identity, as told to peers; `listen_addr` has its port filled in.
@@ -381,13 +408,13 @@ impl Mesh {
     }
 
     /// Registers a new connection.
-    pub(crate) fn add_connection(&mut self, mut connection: Connection) -> std::io::Result<usize> {
+    fn add_connection(&mut self, mut connection: Connection) -> std::io::Result<usize> {
         connection.deadline_ms = Some(self.now_ms + self.settings.handshake_timeout_ms);
         self.connections.add(connection)
     }
 
     /// Reports a rejection, unless it was reported lately.
-    pub(crate) fn reject(&mut self, address: &str, reason: RejectReason, text: String) {
+    fn reject(&mut self, address: &str, reason: RejectReason, text: String) {
         self.reports.reject(address, reason, text, self.now_ms);
     }
 }
