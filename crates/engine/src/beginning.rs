@@ -11,7 +11,7 @@ use trireme_replicator::{Connect, Gtid, LastAction, Seqno};
 
 use crate::recovery::Recovery;
 use crate::session::Forgotten;
-use crate::start_error::StartError;
+use crate::start::StartError;
 use crate::storage::Storage;
 
 /// The way in which a node comes to its place in a history.

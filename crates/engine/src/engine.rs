@@ -1,77 +1,28 @@
 //! The engine's state and the ways in for events: [`Engine::connect`], frames of peers, ticks, and calls for the
 //! replicator. [`Engine::pump`] carries out the actions and writes the log. Messages may leave the node only after it.
 
+mod group_actions;
+mod replicator_actions;
+mod writing;
+
 use bytes::Bytes;
 use trireme_group::{
-    self as group, Group, Incarnation, Lasting, OVERRIDES_MAX, Recovered, Reminder, Term, Uuid,
+    self as group, Group, Incarnation, Lasting, OVERRIDES_MAX, Recovered, Reminder, Uuid,
 };
-use trireme_log::{Durability, LogConfig};
+use trireme_log::Durability;
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{self as replicator, Connect, Gtid, Replicator, Seqno, UNDEFINED_SEQNO};
+use trireme_replicator::{self as replicator, Connect, Gtid, Replicator};
 
 use crate::beginning::Beginning;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::Told;
-use crate::mark::KeepMark;
 use crate::recovery::Recovery;
 use crate::reforming::Reformed;
-use crate::serving::{ServeDone, Serving};
-use crate::start_error::StartError;
-use crate::storage::{OpenDisk, Storage};
-use crate::thresholds::Thresholds;
-use crate::undelivered::Undelivered;
-
-/// The inputs of a connection.
-pub struct Start {
-    /// The group's settings; `append_is_durable` is set from the log's durability.
-    pub config: group::Config,
-    /// The term that this replica has promised.
-    pub promised: Term,
-    /// The id of the log with which this replica acknowledged last ([`Host::in_log`]); nil: none, or unknown.
-    pub last_log: Uuid,
-    /// True if the node goes on with the log of an earlier process, if there is one.
-    pub recover: bool,
-    /// The id of this boot of the machine (`/proc/sys/kernel/random/boot_id`).
-    pub boot_id: [u8; 16],
-    /// The log's settings; the engine fills in the identity when it knows the history.
-    pub log: LogConfig,
-    /// Opens the log's directory.
-    pub disk: OpenDisk,
-    /// Keeps the mark of the log's end, outside the log's volume; None: there is no mark.
-    pub mark: Option<Box<dyn KeepMark>>,
-    /// True if flushes go to [`Host::flush`], so that everything else goes on meanwhile: flushes that
-    /// acknowledgements wait for (`repl.durability=disk`), and flushes that nothing waits for.
-    pub flushes_apart: bool,
-    /// Position of the database.
-    pub local: Gtid,
-    /// The database was asked for its position, and has never had one.
-    pub untouched: bool,
-    /// Order to found a history, or to continue the database's own history alone: the UUID of the new history or of the
-    /// override. [`trireme_group::unvouched_override`] marks an override whose database nobody vouches for
-    /// ([`unvouched_position`]).
-    pub bootstrap: Option<Uuid>,
-    /// The cluster that this node may found with others, if it has no history at all (`pc.bootstrap_expect`).
-    pub expect: Option<Expected>,
-    /// True if the server's storage engines are up.
-    pub server_running: bool,
-    /// The seqno that is applied although the server has died of it again and again, if it is the first above the
-    /// database's position (`repl.apply_again`); 0: none.
-    pub apply_again: Seqno,
-    /// The replicator's settings.
-    pub options: replicator::Options,
-    /// Sizes that switch the engine to another way of working.
-    pub thresholds: Thresholds,
-}
-
-/// A cluster that nodes found together, without an operator who chooses one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// Number of nodes that found it.
-    pub nodes: u32,
-    /// UUID of the new history, if this node is the founder.
-    pub history: Uuid,
-}
+use crate::serving::Serving;
+use crate::start::{Start, StartError};
+use crate::storage::Storage;
+use crate::undelivered::{Next, Undelivered, payload_bytes};
 
 /// The state of one connection.
 pub struct Link {
@@ -79,19 +30,17 @@ pub struct Link {
     pub group: Group,
     /// The log.
     pub storage: Storage,
-    pub(crate) flushes: Flushes,
-    pub(crate) history_told: bool,
-    pub(crate) log_told: bool,
+    flushes: Flushes,
+    history_told: bool,
+    log_told: bool,
     /// The UUID of the history that this node founds, if the other nodes support it.
-    pub(crate) to_found: Option<Uuid>,
+    to_found: Option<Uuid>,
     /// The node has founded or continued the history, and the state beside the log is not flushed yet.
-    pub(crate) just_founded: bool,
+    just_founded: bool,
     /// Reports of a log that grows because a member's log lags behind.
-    pub(crate) laggard_told: Told,
-    pub(crate) undelivered: Undelivered,
-    pub(crate) serving: Serving,
-    /// Ended jobs whose answers are not sent yet.
-    pub(crate) served: Vec<ServeDone>,
+    laggard_told: Told,
+    undelivered: Undelivered,
+    serving: Serving,
 }
 
 impl Link {
@@ -108,42 +57,41 @@ impl Link {
             laggard_told: Told::default(),
             undelivered,
             serving: Serving::default(),
-            served: Vec::new(),
         }
     }
 }
 
 /// The reason why a node cannot go on in its cluster.
-pub(crate) struct Failure {
-    pub(crate) text: String,
+struct Failure {
+    text: String,
     /// Only room, descriptors or memory were lacking: the volume has lost nothing.
-    pub(crate) is_lack: bool,
+    is_lack: bool,
 }
 
 /// Group, replicator and log of one node.
 pub struct Engine {
     /// The replicator; outlives connections.
     pub replicator: Replicator,
-    pub(crate) link: Option<Link>,
+    link: Option<Link>,
     /// The group has taken in an event since its last flush.
-    pub(crate) group_dirty: bool,
+    group_dirty: bool,
     /// The state that the last connection's group hands to the next one's.
     lasting: Lasting,
     /// A write has failed: the connection ends with this pump.
-    pub(crate) failed: Option<Failure>,
+    failed: Option<Failure>,
     /// The log's volume may have lost acknowledged entries (rule 4). Outlives connections.
-    pub(crate) volume_failed: bool,
+    volume_failed: bool,
     /// The log of a connection that such a failure has ended. It still takes notes.
-    pub(crate) failed_log: Option<Storage>,
+    failed_log: Option<Storage>,
     /// The log of a connection that ended while entries in it waited to be applied.
     closed_log: Option<Storage>,
     /// Set if this process has let the cluster go on without entries that were acknowledged.
-    pub(crate) reformed: Option<Reformed>,
+    reformed: Option<Reformed>,
     /// Warnings for the operator, for the next opportunity.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
     /// Paces the reports of a log that is unreadable for a moment.
-    pub(crate) shortage_reminder: Reminder,
-    pub(crate) group_actions: Vec<group::Action>,
+    shortage_reminder: Reminder,
+    group_actions: Vec<group::Action>,
     node_actions: Vec<replicator::Action>,
 }
 
@@ -177,7 +125,7 @@ impl Engine {
         let mut local = start.local;
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
-        storage.thresholds = start.thresholds;
+        storage.set_thresholds(start.thresholds);
         storage.set_log_ids(start.last_log, me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // A founder whose database has no known position has no past.
@@ -260,7 +208,7 @@ impl Engine {
     }
 
     /// Ends the group, keeps its lasting state, and returns its log.
-    pub(crate) fn take_link(&mut self) -> Option<Storage> {
+    fn take_link(&mut self) -> Option<Storage> {
         let Link { group, storage, .. } = self.link.take()?;
         self.lasting = group.lasting();
         Some(storage)
@@ -303,6 +251,12 @@ impl Engine {
             None => ended(&self.failed_log, &self.closed_log),
         };
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
+    }
+
+    /// Returns the first GTID that may have been acknowledged and is lost, if this process has let the cluster go on
+    /// without it.
+    pub fn lost_from(&self) -> Option<Gtid> {
+        self.reformed.and_then(|reformed| reformed.lost_from())
     }
 
     /// Returns counters and states of the node. Cheap.
@@ -351,8 +305,8 @@ impl Engine {
             let config = link.group.config_mut();
             (config.able, config.stuck) = (self.replicator.is_synced(), hangs);
             let storage = &link.storage;
-            let dir = || (storage.disk)().path("").display().to_string();
-            self.notes.extend(link.flushes.hang_note(now_ms, dir));
+            let note = link.flushes.hang_note(now_ms, || storage.dir());
+            self.notes.extend(note);
             self.group(now_ms, group::Event::Tick);
         }
         if (self.replicator.next_deadline_ms()).is_some_and(|at| now_ms >= at) {
@@ -413,6 +367,52 @@ impl Engine {
         self.end_if_failed(now_ms, host);
     }
 
+    /// Tells the replicator the waiting actions, until `room_bytes` are used up. Returns false if it has heard nothing.
+    fn deliver_waiting(
+        &mut self,
+        now_ms: u64,
+        host: &mut dyn Host,
+        room_bytes: &mut usize,
+    ) -> bool {
+        let mut any = false;
+        while *room_bytes > 0 && self.failed.is_none() {
+            let Some(link) = &mut self.link else { break };
+            let bytes = match link.undelivered.next(now_ms, &link.storage) {
+                Next::Nothing => break,
+                Next::NotYet => return any,
+                Next::Lost(text) => {
+                    let is_lack = true; // the volume has lost nothing that this process wrote
+                    self.failed.get_or_insert(Failure { text, is_lack });
+                    return any;
+                }
+                Next::Action(action) => {
+                    let bytes = match &action {
+                        group::Action::Deliver { delivery, .. } => payload_bytes(delivery),
+                        _ => 0,
+                    };
+                    self.carry_out_group(now_ms, action, host);
+                    self.carry_out(now_ms, host);
+                    bytes
+                }
+                Next::Entries(found) => {
+                    let mut bytes = 0;
+                    for (position, delivery) in found {
+                        bytes += payload_bytes(&delivery);
+                        self.deliver(now_ms, position, delivery, host);
+                        self.carry_out(now_ms, host);
+                    }
+                    bytes
+                }
+            };
+            *room_bytes = room_bytes.saturating_sub(bytes.max(1));
+            any = true;
+        }
+        if let Some(link) = &mut self.link {
+            link.undelivered.end_slice(now_ms);
+        }
+        any
+    }
+
     /// Carries out the replicator's actions before its next event.
     pub fn carry_out(&mut self, now_ms: u64, host: &mut dyn Host) {
         while !self.node_actions.is_empty() {
@@ -424,34 +424,6 @@ impl Engine {
                 self.node_actions = actions; // keeps its room
             }
         }
-    }
-}
-
-/// Returns the database's position, as far as grastate.dat and the server know it (server-contract.md#init). A position
-/// that the server has recovered from the database counts more than the file's seqno. A file without a history says
-/// that the position is not reliable. If the only cause is a total-order action that was `interrupted`
-/// ([`Storage::interrupted_action`]), the position holds, and rule 13 applies.
-pub fn starting_position(state: Gtid, server: Gtid, interrupted: Gtid) -> Gtid {
-    if state.uuid.is_nil() {
-        let is_explained = interrupted.is_known() && server.uuid == interrupted.uuid;
-        return match is_explained && server.is_known() {
-            true => server,
-            false => Gtid::UNDEFINED,
-        };
-    }
-    if server.uuid == state.uuid && server.seqno != UNDEFINED_SEQNO {
-        return server;
-    }
-    state
-}
-
-/// Returns the position of a bootstrapped database whose grastate.dat was removed; no SST can replace such a database.
-/// The server's recovered position counts only if `log`, the history of the write-set log beside the database, is the
-/// same: then the database is no copy of another cluster's.
-pub fn unvouched_position(server: Gtid, log: Option<Uuid>) -> Gtid {
-    match server.is_known() && log == Some(server.uuid) {
-        true => server,
-        false => Gtid::UNDEFINED,
     }
 }
 

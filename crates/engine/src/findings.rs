@@ -1,26 +1,19 @@
-//! The write-set log, as the group reads it. Of a large entry, one read takes only the part that was requested. A read
-//! of the whole entry would block everything else for seconds (measured: 0.7 to 2 s per GiB), and members replace a
-//! leader that is silent for so long.
+//! The findings of the log's reads: damaged entries, a read error that was not reported yet, and the running checksums of
+//! large entries that are read in parts.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 
-use bytes::Bytes;
-use trireme_group::{
-    ENTRY_HEAD_BYTES, Entry, EntryHead, LogReader, NotNow, Position, SubmissionId, decode_entry,
-    decode_entry_head,
-};
-use trireme_log::{Log, LogError};
-
-use crate::storage::Storage;
+use trireme_group::{EntryHead, NotNow, Position};
+use trireme_log::LogError;
+use trireme_replicator::Seqno;
 
 /// Maximum of running checksums that are kept, one per reader of a large entry.
 const READERS_MAX: usize = 64;
-/// Length of the entry's head, which precedes the payload.
-const HEAD_BYTES: u32 = ENTRY_HEAD_BYTES as u32;
 
 /// The state of large entries that are read in parts.
 #[derive(Default)]
-pub(crate) struct LargeReads {
+struct LargeReads {
     /// Running checksums of readers that request one part after the other, oldest first: position, offset, CRC-32C of
     /// the payload up to that offset.
     read_up_to: VecDeque<(Position, u32, u32)>,
@@ -30,7 +23,7 @@ pub(crate) struct LargeReads {
 
 impl LargeReads {
     /// Forgets entries above `after`: the log has dropped them, and other entries take their places.
-    pub(crate) fn truncate(&mut self, after: Position) {
+    fn truncate(&mut self, after: Position) {
         self.read_up_to
             .retain(|(position, _, _)| *position <= after);
         self.damaged.retain(|position| *position <= after);
@@ -65,132 +58,101 @@ impl LargeReads {
     }
 }
 
-impl Storage {
+/// The findings. Readers hold the log by `&`, so the fields are cells.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// The last read error that was not reported yet.
+    error: RefCell<Option<LogError>>,
+    /// Large entries that are read in parts.
+    large: RefCell<LargeReads>,
+    /// Others get nothing up to this seqno: it cannot be read.
+    unreadable: Cell<Seqno>,
+    /// Number of parts of large entries that were read.
+    parts_read: Cell<u64>,
+}
+
+impl Findings {
+    /// Forgets the entries, since the log begins anew.
+    pub fn forget(&mut self) {
+        self.unreadable.set(0);
+        self.large = RefCell::default();
+    }
+
+    /// Forgets entries above `after`, which the log has dropped.
+    pub fn truncate(&mut self, after: Position) {
+        self.large.get_mut().truncate(after);
+    }
+
     /// Returns true if the entry at `position` is known to be damaged or unreadable.
-    pub(crate) fn is_damaged(&self, position: Position) -> bool {
-        self.large_reads.borrow().damaged.contains(&position)
+    pub fn is_damaged(&self, position: Position) -> bool {
+        self.large.borrow().damaged.contains(&position)
     }
 
-    /// Returns the log, if it holds a large entry at `position`.
-    fn log_with_large(&self, position: Position) -> Option<&Log> {
-        let log = self.log.as_ref()?;
-        (log.len_at(position)? >= self.thresholds.large_read_bytes).then_some(log)
+    /// Notes that the entry at `position` must not be read again.
+    pub fn note_damaged(&self, position: Position) {
+        self.large.borrow_mut().damaged.insert(position);
     }
 
-    /// Takes in a part of an entry, as above. Returns false if the entry is damaged; it is not read again then.
-    pub(crate) fn is_intact(&self, head: &EntryHead, offset: u32, part: (u32, u32)) -> bool {
+    /// Takes in a part of a large entry, by its length and its CRC-32C. Returns false if it was the last part and the
+    /// checksum of all parts is wrong: the entry is not read again, and `damage` is the error to report.
+    pub fn is_intact(
+        &self,
+        head: &EntryHead,
+        offset: u32,
+        part: (u32, u32),
+        damage: impl FnOnce() -> Option<LogError>,
+    ) -> bool {
+        self.parts_read.set(self.parts_read.get() + 1);
         let position = head.entry.position;
-        let mut reads = self.large_reads.borrow_mut();
-        let is_intact = reads.take_in(position, head, offset, part);
+        let is_intact = (self.large.borrow_mut()).take_in(position, head, offset, part);
         if !is_intact {
-            self.note_damage(self.log.as_ref().and_then(|log| log.damage_at(position)));
-            reads.damaged.insert(position);
+            if let Some(error) = damage() {
+                self.note_error(error);
+            }
+            self.note_damaged(position);
         }
         is_intact
     }
 
-    fn note_damage(&self, error: Option<LogError>) {
-        let mut noted = self.read_error.borrow_mut();
+    /// Returns the number of parts that were read.
+    pub fn parts_read(&self) -> u64 {
+        self.parts_read.get()
+    }
+
+    /// Notes that others get nothing up to this seqno.
+    pub fn note_unreadable(&self, seqno: Seqno) {
+        self.unreadable.set(seqno);
+    }
+
+    /// Returns the seqno up to which others get nothing.
+    pub fn unreadable(&self) -> Seqno {
+        self.unreadable.get()
+    }
+
+    /// Notes a read error. Err: it may go away. Inner Err: the entry cannot be read, now or later.
+    pub fn unless_short<T>(&self, read: Result<T, LogError>) -> Result<Result<T, String>, NotNow> {
+        let error = match read {
+            Ok(read) => return Ok(Ok(read)),
+            Err(error) => error,
+        };
+        let (is_short, text) = (error.is_shortage(), error.to_string());
+        self.note_error(error);
+        match is_short {
+            true => Err(NotNow),
+            false => Ok(Err(text)),
+        }
+    }
+
+    /// Returns the read error that was noted since the last call, if any.
+    pub fn take_error(&mut self) -> Option<LogError> {
+        self.error.take()
+    }
+
+    /// A lost entry must be reported: a shortage does not replace it.
+    fn note_error(&self, error: LogError) {
+        let mut noted = self.error.borrow_mut();
         if noted.as_ref().is_none_or(LogError::is_shortage) {
-            *noted = error.or(noted.take());
+            *noted = Some(error);
         }
-    }
-}
-
-/// The length of a part, and its CRC-32C.
-fn summed(part: &[u8]) -> (u32, u32) {
-    (part.len() as u32, crc32c::crc32c(part))
-}
-
-impl LogReader for Storage {
-    fn read(&self, position: Position) -> Result<Option<Entry>, NotNow> {
-        let Some(log) = &self.log else {
-            return Ok(None);
-        };
-        if self.is_damaged(position) {
-            return Ok(None);
-        }
-        let bytes = self.unless_short(log.read(position))?;
-        let bytes = bytes.ok().flatten().map(Bytes::from);
-        Ok(bytes.and_then(|bytes| decode_entry(bytes).ok()))
-    }
-
-    fn len_bytes(&self, position: Position) -> Option<usize> {
-        Some(self.log.as_ref()?.len_at(position)? as usize)
-    }
-
-    fn head(&self, position: Position) -> Result<Option<EntryHead>, NotNow> {
-        if self.is_damaged(position) {
-            return Ok(None);
-        }
-        let large = match self.log_with_large(position) {
-            Some(log) => self.unless_short(log.peek(position, HEAD_BYTES))?,
-            None => Ok(None),
-        };
-        let Ok(large) = large else {
-            return Ok(None);
-        };
-        let head = large.and_then(|peek| {
-            let entry = decode_entry_head(&peek.head).ok()?;
-            (entry.position == position).then_some(EntryHead {
-                entry,
-                len: peek.len - HEAD_BYTES,
-                digest: peek.rest_crc,
-            })
-        });
-        if head.is_some() {
-            return Ok(head);
-        }
-        let entry = self.read(position)?;
-        if entry.is_none() && self.log_with_large(position).is_some() {
-            // Do not read the whole entry again at the next request.
-            self.large_reads.borrow_mut().damaged.insert(position);
-        }
-        Ok(entry.map(EntryHead::from))
-    }
-
-    fn read_part(
-        &self,
-        position: Position,
-        id: SubmissionId,
-        offset: u32,
-        len: u32,
-    ) -> Result<Option<Bytes>, NotNow> {
-        let Some(log) = self.log_with_large(position) else {
-            let entry = self.read(position)?;
-            return Ok(entry.and_then(|entry| entry.payload_part(id, offset, len)));
-        };
-        let head = self.head(position)?;
-        let Some(head) = head.filter(|head| head.entry.submission() == Some(id)) else {
-            return Ok(None);
-        };
-        let from = HEAD_BYTES.saturating_add(offset);
-        let part = self.unless_short(log.read_part(position, from..from.saturating_add(len)))?;
-        self.parts_read.set(self.parts_read.get() + 1);
-        let Ok(part) = part else {
-            // The head may still be readable; without this note the same reader would be sent here again and again.
-            self.large_reads.borrow_mut().damaged.insert(position);
-            return Ok(None);
-        };
-        let is_intact = |part: &Vec<u8>| self.is_intact(&head, offset, summed(part));
-        Ok(part.filter(is_intact).map(Bytes::from))
-    }
-
-    fn read_run(
-        &self,
-        from: Position,
-        last: Position,
-        max_bytes: usize,
-    ) -> Result<Vec<Entry>, NotNow> {
-        let Some(log) = &self.log else {
-            return Ok(Vec::new());
-        };
-        if self.is_damaged(from) {
-            return Ok(Vec::new());
-        }
-        let run = self.unless_short(log.read_between(from, last, max_bytes as u64))?;
-        let entries = run.into_iter().flatten();
-        let entries = entries.map(|item| decode_entry(Bytes::from(item.payload)).ok());
-        Ok(entries.map_while(|entry| entry).collect())
     }
 }

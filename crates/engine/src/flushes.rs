@@ -135,7 +135,7 @@ impl Flushes {
         now_ms: u64,
         host: &mut dyn Host,
     ) -> Result<(), LogError> {
-        let enough = storage.unflushed_bytes() >= storage.thresholds.write_back_bytes;
+        let enough = storage.unflushed_bytes() >= storage.thresholds().write_back_bytes;
         if self.awaited || self.writing_back || !enough {
             return Ok(());
         }

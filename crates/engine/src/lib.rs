@@ -6,36 +6,32 @@
 
 #![forbid(unsafe_code)]
 
-mod actions;
 mod beginning;
 mod engine;
+mod findings;
 mod flushes;
-mod group_reads;
 mod hang;
 mod host;
 mod laggard;
 mod mark;
-mod noting;
-mod reading;
 mod recovery;
 mod reforming;
 mod serving;
 mod session;
 mod snapshot;
 mod staging;
-mod start_error;
+mod start;
 mod storage;
 mod thresholds;
 mod undelivered;
-mod writing;
 
-pub use engine::{Engine, Expected, Link, Start, starting_position, unvouched_position};
+pub use engine::{Engine, Link};
 pub use host::{Channel, Host, NotKept};
 pub use mark::{KeepMark, MARK_BYTES};
 pub use serving::{ServeDone, ServeJob};
 pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};
-pub use start_error::StartError;
+pub use start::{Expected, Start, StartError, starting_position, unvouched_position};
 pub use storage::{OpenDisk, Storage};
 pub use thresholds::{Counters, Thresholds};
 pub use trireme_replicator::HostAction;

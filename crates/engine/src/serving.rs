@@ -1,7 +1,8 @@
 //! Reads entries of the log for peers that pull them (IST), and encodes them, beside everything else: on a thread of its own if
 //! there is one ([`crate::Start::flushes_apart`]).
 //!
-//! In come pulls; out go jobs, at most one for each peer at a time, and answers. A peer without an answer pulls again.
+//! In: pulls, and ended jobs. Out: jobs, at most one for each peer at a time, and answers. A peer without an answer pulls
+//! again.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,12 +13,9 @@ use trireme_group::{
     ENTRY_HEAD_BYTES, EntryHead, Incarnation, NotNow, Position, decode_entry_head,
 };
 use trireme_log::{LogError, Outcome, PartJob, Peek, RunItem, RunJob};
-use trireme_replicator::{self as replicator, Pull, RecordedPart, ist_chunk, ist_part};
+use trireme_replicator::{Pull, RecordedPart, ist_chunk, ist_part};
 
-use crate::engine::Engine;
-use crate::host::{Channel, Host};
-use crate::reading::{delivery_of, recorded, with_outcome};
-use crate::storage::Storage;
+use crate::storage::{Storage, delivery_of, recorded, with_outcome};
 
 /// Number of bytes before the payload in an entry.
 const HEAD_BYTES: u32 = ENTRY_HEAD_BYTES as u32;
@@ -62,8 +60,16 @@ enum Found {
     },
 }
 
+/// The next step for a pull.
+pub(crate) enum Asked {
+    /// Run this job beside everything else.
+    Job(ServeJob),
+    /// The answer is here.
+    Served(Served),
+}
+
 /// The answer to a pull.
-enum Served {
+pub(crate) enum Served {
     /// Send this to the peer.
     Answer(Pull, Bytes),
     /// The entries cannot be read, now or later.
@@ -72,22 +78,45 @@ enum Served {
     NotNow,
 }
 
-/// The peers for which a job is under way. A peer pulls the next entries after it received these, or after a second.
+/// The pulls of peers. A peer pulls the next entries after it received these, or after a second.
 #[derive(Debug, Default)]
-pub(crate) struct Serving(BTreeSet<Incarnation>);
+pub(crate) struct Serving {
+    /// The peers for which a job is under way.
+    under_way: BTreeSet<Incarnation>,
+    /// Ended jobs whose answers are not sent yet.
+    ended: Vec<ServeDone>,
+}
 
 impl Serving {
-    /// Returns true while a job for the peer of this pull is under way.
-    fn has(&self, pull: &Pull) -> bool {
-        self.0.contains(&pull.to)
+    /// Takes in a pull. `apart`: the job runs beside everything else. None: there is nothing to do, since a job for this
+    /// peer is under way.
+    pub(crate) fn pulled(&mut self, pull: Pull, storage: &Storage, apart: bool) -> Option<Asked> {
+        if self.under_way.contains(&pull.to) {
+            return None;
+        }
+        match begin(storage, pull) {
+            Ok(job) if apart => {
+                self.under_way.insert(pull.to);
+                Some(Asked::Job(job))
+            }
+            Ok(job) => end(storage, job.run()).map(Asked::Served),
+            Err(served) => Some(Asked::Served(served)),
+        }
     }
 
-    fn begin(&mut self, pull: &Pull) {
-        self.0.insert(pull.to);
+    /// Takes in the end of a job.
+    pub(crate) fn job_ended(&mut self, done: ServeDone) {
+        self.ended.push(done);
     }
 
-    fn end(&mut self, pull: &Pull) {
-        self.0.remove(&pull.to);
+    /// Returns the answers of the jobs that have ended since the last call.
+    pub(crate) fn take_answers(&mut self, storage: &Storage) -> Vec<Served> {
+        let mut answers = Vec::new();
+        for done in std::mem::take(&mut self.ended) {
+            self.under_way.remove(&done.pull.to);
+            answers.extend(end(storage, done));
+        }
+        answers
     }
 }
 
@@ -115,53 +144,6 @@ impl ServeJob {
             }
         }
         Ok(run(self.pull, self.run.run()?))
-    }
-}
-
-impl Engine {
-    /// A peer has pulled entries.
-    pub(crate) fn serve(&mut self, now_ms: u64, pull: Pull, host: &mut dyn Host) {
-        let Some(link) = self.link.as_mut().filter(|link| !link.serving.has(&pull)) else {
-            return;
-        };
-        let served = match link.storage.begin_serving(pull) {
-            Ok(job) if link.flushes.are_apart() => {
-                link.serving.begin(&pull);
-                return host.serve(job);
-            }
-            Ok(job) => link.storage.end_serving(job.run()),
-            Err(served) => Some(served),
-        };
-        self.answer_pull(now_ms, served, host);
-    }
-
-    /// A job that [`Host::serve`] was given has ended. Its answer is sent by the next [`Engine::pump`].
-    pub fn served(&mut self, done: ServeDone) {
-        if let Some(link) = &mut self.link {
-            link.served.push(done);
-        }
-    }
-
-    pub(crate) fn answer_pulls(&mut self, now_ms: u64, host: &mut dyn Host) {
-        let Some(link) = &mut self.link else { return };
-        let mut answers = Vec::new();
-        for done in std::mem::take(&mut link.served) {
-            link.serving.end(&done.pull);
-            answers.push(link.storage.end_serving(done));
-        }
-        for served in answers {
-            self.answer_pull(now_ms, served, host);
-        }
-    }
-
-    fn answer_pull(&mut self, now_ms: u64, served: Option<Served>, host: &mut dyn Host) {
-        match served {
-            Some(Served::Answer(pull, bytes)) => host.send(&[pull.to], Channel::Replicator, bytes),
-            Some(Served::Lost(Pull { to, seqno, .. })) => {
-                self.node(now_ms, replicator::Event::Unserved { to, seqno })
-            }
-            Some(Served::NotNow) | None => {}
-        }
     }
 }
 
@@ -205,76 +187,71 @@ fn run(pull: Pull, items: Vec<RunItem>) -> Found {
     }
 }
 
-impl Storage {
-    /// Makes the job for a pull.
-    fn begin_serving(&self, pull: Pull) -> Result<ServeJob, Served> {
-        let lost = || self.cannot_serve(pull);
-        let log = self.log.as_ref().ok_or_else(lost)?;
-        let position = log.position_of_seqno(pull.seqno).ok_or_else(lost)?;
-        if self.is_damaged(position) {
-            return Err(lost());
+/// Makes the job for a pull.
+fn begin(storage: &Storage, pull: Pull) -> Result<ServeJob, Served> {
+    let lost = || cannot_serve(storage, pull);
+    let log = storage.log().ok_or_else(lost)?;
+    let position = log.position_of_seqno(pull.seqno).ok_or_else(lost)?;
+    if storage.findings().is_damaged(position) {
+        return Err(lost());
+    }
+    let is_long = |len: u32| len > pull.part_bytes.saturating_add(HEAD_BYTES);
+    let part = match log.outcome(position) {
+        Some(outcome) if log.len_at(position).is_some_and(is_long) => {
+            let from = HEAD_BYTES.saturating_add(pull.offset);
+            let range = from..from.saturating_add(pull.part_bytes);
+            let job = log.part_job(position, HEAD_BYTES, range);
+            let job = or_unserved(storage, pull, job)?;
+            job.map(|job| Part {
+                job,
+                position,
+                outcome,
+            })
         }
-        let is_long = |len: u32| len > pull.part_bytes.saturating_add(HEAD_BYTES);
-        let part = match log.outcome(position) {
-            Some(outcome) if log.len_at(position).is_some_and(is_long) => {
-                let from = HEAD_BYTES.saturating_add(pull.offset);
-                let range = from..from.saturating_add(pull.part_bytes);
-                let job = log.part_job(position, HEAD_BYTES, range);
-                let job = self.or_unserved(pull, job)?;
-                job.map(|job| Part {
-                    job,
-                    position,
-                    outcome,
-                })
-            }
-            _ => None,
-        };
-        let run = log.run_job_from_seqno(pull.seqno, pull.chunk_bytes as u64);
-        Ok(ServeJob {
-            pull,
-            log: self.log_token.clone(),
-            part,
-            run: self.or_unserved(pull, run)?,
-        })
-    }
+        _ => None,
+    };
+    let run = log.run_job_from_seqno(pull.seqno, pull.chunk_bytes as u64);
+    Ok(ServeJob {
+        pull,
+        log: storage.log_token().clone(),
+        part,
+        run: or_unserved(storage, pull, run)?,
+    })
+}
 
-    /// Returns the answer that a job gives; None for a job of an earlier log or suffix.
-    fn end_serving(&self, done: ServeDone) -> Option<Served> {
-        let ServeDone { pull, log, result } = done;
-        if !Arc::ptr_eq(&log, &self.log_token) {
-            return None;
-        }
-        Some(match self.or_unserved(pull, result) {
-            Ok(Found::Run(bytes)) => Served::Answer(pull, bytes),
-            Ok(Found::Nothing) => self.cannot_serve(pull),
-            Ok(Found::Part {
-                head,
-                bytes,
-                len,
-                crc,
-            }) => {
-                self.parts_read.set(self.parts_read.get() + 1);
-                match self.is_intact(&head, pull.offset, (len, crc)) {
-                    true => Served::Answer(pull, bytes),
-                    false => self.cannot_serve(pull),
-                }
-            }
-            Err(served) => served,
-        })
+/// Returns the answer that a job gives; None for a job of an earlier log or suffix.
+fn end(storage: &Storage, done: ServeDone) -> Option<Served> {
+    let ServeDone { pull, log, result } = done;
+    if !Arc::ptr_eq(&log, storage.log_token()) {
+        return None;
     }
+    Some(match or_unserved(storage, pull, result) {
+        Ok(Found::Run(bytes)) => Served::Answer(pull, bytes),
+        Ok(Found::Nothing) => cannot_serve(storage, pull),
+        Ok(Found::Part {
+            head,
+            bytes,
+            len,
+            crc,
+        }) => match storage.is_intact(&head, pull.offset, (len, crc)) {
+            true => Served::Answer(pull, bytes),
+            false => cannot_serve(storage, pull),
+        },
+        Err(served) => served,
+    })
+}
 
-    fn or_unserved<T>(&self, pull: Pull, read: Result<T, LogError>) -> Result<T, Served> {
-        match self.unless_short(read) {
-            Ok(Ok(read)) => Ok(read),
-            Ok(Err(_)) => Err(self.cannot_serve(pull)), // the error is noted
-            Err(NotNow) => Err(Served::NotNow),
-        }
+fn or_unserved<T>(storage: &Storage, pull: Pull, read: Result<T, LogError>) -> Result<T, Served> {
+    match storage.findings().unless_short(read) {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(_)) => Err(cannot_serve(storage, pull)), // the error is noted
+        Err(NotNow) => Err(Served::NotNow),
     }
+}
 
-    fn cannot_serve(&self, pull: Pull) -> Served {
-        self.note_unreadable(pull.seqno);
-        Served::Lost(pull)
-    }
+fn cannot_serve(storage: &Storage, pull: Pull) -> Served {
+    storage.note_unreadable(pull.seqno);
+    Served::Lost(pull)
 }
 
 impl fmt::Debug for ServeJob {

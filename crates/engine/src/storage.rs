@@ -1,7 +1,10 @@
-//! The write-set log of one history, as the engine writes it. Other files have its reads (`reading`, `group_reads`),
-//! its recovery (`recovery`), the notes beside it (`noting`), and the times of its writes and flushes (`writing`).
+//! The write-set log of one history, as the engine writes it. The files below have its reads (`reading`), its recovery
+//! (`recovering`), and the notes beside it (`noting`). [`crate::flushes`] chooses the times of writes and flushes.
 
-use std::cell::{Cell, RefCell};
+mod noting;
+mod reading;
+mod recovering;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +12,15 @@ use trireme_group::{
     BulkId, Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, Position, Uuid, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
-use trireme_replicator::Seqno;
 
-use crate::group_reads::LargeReads;
+use crate::findings::Findings;
 use crate::mark::{KeepMark, Marker};
 use crate::session::{Forgotten, Session};
 use crate::snapshot::encode_snapshot;
 use crate::staging::{StageJob, Staging};
 use crate::thresholds::{Counters, Thresholds};
+
+pub(crate) use reading::{delivery_of, recorded, with_outcome};
 
 // The log takes every payload that the group admits to the order: a payload that the log refused would stop all
 // members.
@@ -28,38 +32,33 @@ pub type OpenDisk = Box<dyn Fn() -> Box<dyn Disk> + Send>;
 
 /// The log of one history; none before the node is in one.
 pub struct Storage {
-    pub(crate) config: LogConfig,
-    pub(crate) disk: OpenDisk,
-    pub(crate) thresholds: Thresholds,
+    config: LogConfig,
+    disk: OpenDisk,
+    thresholds: Thresholds,
     /// Counters of the logs that this one has replaced.
-    pub(crate) counted: trireme_log::Counters,
-    pub(crate) parts_read: Cell<u64>,
-    pub(crate) log: Option<Log>,
+    counted: trireme_log::Counters,
+    log: Option<Log>,
     /// Tells what is read of this log, and of this suffix, from what was read before.
-    pub(crate) log_token: Arc<()>,
+    log_token: Arc<()>,
     /// Payloads that are written ahead of their entries.
-    pub(crate) staging: Staging,
+    staging: Staging,
     /// The history of the session.
-    pub(crate) noted_in: Uuid,
-    pub(crate) session: Session,
+    noted_in: Uuid,
+    session: Session,
     /// Position of the newest checkpoint in the log.
-    pub(crate) snapshot: Option<Position>,
+    snapshot: Option<Position>,
     /// Messages for the operator.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
     /// The checkpoint from which the log of an earlier process was taken up.
-    pub(crate) resumed: Option<Checkpoint>,
-    /// The last read error that was not reported yet.
-    pub(crate) read_error: RefCell<Option<LogError>>,
-    /// Large entries that are read in parts.
-    pub(crate) large_reads: RefCell<LargeReads>,
+    resumed: Option<Checkpoint>,
+    /// The findings of the log's reads.
+    findings: Findings,
     /// The history of the log on the disk, if no message ever spoke of that log.
-    pub(crate) unspoken: Option<Uuid>,
-    /// Others get nothing up to this seqno: it cannot be read.
-    pub(crate) unreadable: Cell<Seqno>,
+    unspoken: Option<Uuid>,
     /// The log with which this replica acknowledged last, by its data directory; nil: unknown.
-    pub(crate) last_log: Uuid,
+    last_log: Uuid,
     /// The mark outside the log's volume.
-    pub(crate) marker: Marker,
+    marker: Marker,
 }
 
 impl Storage {
@@ -78,7 +77,6 @@ impl Storage {
             disk,
             thresholds: Thresholds::default(),
             counted: trireme_log::Counters::default(),
-            parts_read: Cell::new(0),
             log: None,
             log_token: Arc::default(),
             staging: Staging::default(),
@@ -86,13 +84,26 @@ impl Storage {
             snapshot: None,
             notes: Vec::new(),
             resumed: None,
-            read_error: RefCell::new(None),
-            large_reads: RefCell::default(),
+            findings: Findings::default(),
             unspoken: None,
-            unreadable: Cell::new(0),
             last_log: Uuid::NIL,
             marker: Marker::new(mark),
         }
+    }
+
+    /// Sets the sizes that switch to another way of working.
+    pub(crate) fn set_thresholds(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+
+    /// Returns the sizes that switch to another way of working.
+    pub(crate) fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
+    }
+
+    /// Returns the log's directory, for messages.
+    pub(crate) fn dir(&self) -> String {
+        (self.disk)().path("").display().to_string()
     }
 
     /// Sets the id of the log that the data directory names ([`crate::Start::last_log`]), and the id for a new log.
@@ -122,7 +133,7 @@ impl Storage {
         let mut log = self.counted;
         log.add(self.log.as_ref().map(Log::counters).unwrap_or_default());
         Counters {
-            parts_read: self.parts_read.get(),
+            parts_read: self.findings.parts_read(),
             log,
         }
     }
@@ -138,8 +149,7 @@ impl Storage {
         self.counted = self.counters().log;
         (self.log, self.log_token) = (None, Arc::default());
         (self.snapshot, self.resumed) = (None, None);
-        self.unreadable.set(0);
-        self.large_reads = RefCell::default();
+        self.findings.forget();
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
         self.log = Some(log);
@@ -221,6 +231,11 @@ impl Storage {
         self.staging.next_job(bulk, flush_bytes)
     }
 
+    /// Drops the payloads that are written ahead.
+    pub(crate) fn drop_staged(&mut self) {
+        self.staging = Staging::default();
+    }
+
     /// Returns the payloads that are written ahead.
     pub(crate) fn staging(&mut self) -> &mut Staging {
         &mut self.staging
@@ -274,7 +289,7 @@ impl Storage {
 
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
-        self.large_reads.get_mut().truncate(after);
+        self.findings.truncate(after);
         self.log_token = Arc::default();
         self.log
             .as_mut()

@@ -1,6 +1,6 @@
 //! Actions of the group that the replicator has not got yet. The first of them deliver entries whose payloads stayed in
-//! the log when the process began; the engine reads these a slice at a time. All later actions wait behind them: the
-//! order must hold.
+//! the log when the process began; these are read back a piece at a time. All later actions wait behind them: the order
+//! must hold.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,6 @@ use trireme_group::{Action, Delivery, Position};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{History, Unread};
 
-use crate::engine::{Engine, Failure};
-use crate::host::Host;
 use crate::thresholds::Thresholds;
 
 /// Time until the next try if the log is unreadable for a moment.
@@ -24,6 +22,20 @@ pub(crate) struct Undelivered {
     read_bytes: usize,
     /// When the next slice is due; None: nothing waits.
     due_ms: Option<u64>,
+}
+
+/// The next step of the deliveries.
+pub(crate) enum Next {
+    /// Nothing waits.
+    Nothing,
+    /// The log cannot be read for a moment.
+    NotYet,
+    /// The log cannot be read, for this reason.
+    Lost(String),
+    /// Carry out this action.
+    Action(Action),
+    /// Deliver these entries.
+    Entries(Vec<(Position, Delivery)>),
 }
 
 impl Undelivered {
@@ -73,120 +85,73 @@ impl Undelivered {
         }
         Some(action)
     }
-}
 
-impl Engine {
-    /// Tells the replicator the waiting actions, until `room_bytes` are used up. Returns false if it has heard nothing.
-    pub(crate) fn deliver_waiting(
-        &mut self,
-        now_ms: u64,
-        host: &mut dyn Host,
-        room_bytes: &mut usize,
-    ) -> bool {
-        let mut any = false;
-        while *room_bytes > 0 && self.failed.is_none() {
-            let Some(link) = &mut self.link else { break };
-            let waiting = &mut link.undelivered;
-            if waiting.due_ms.is_some_and(|due_ms| due_ms > now_ms) {
-                return any; // the log cannot be read yet
+    /// Takes the next action, or the next entries of the log.
+    pub fn next(&mut self, now_ms: u64, log: &dyn History) -> Next {
+        if self.due_ms.is_some_and(|due_ms| due_ms > now_ms) {
+            return Next::NotYet;
+        }
+        let (first, last) = match self.actions.pop_front() {
+            Some(Action::DeliverFromLog { first, last }) => (first, last),
+            Some(action) => return Next::Action(action),
+            None => return Next::Nothing,
+        };
+        match read_back(log, first, last, self.read_bytes) {
+            Ok(found) => {
+                let first = first + found.len() as Position;
+                if first <= last {
+                    let rest = Action::DeliverFromLog { first, last };
+                    self.actions.push_front(rest);
+                }
+                Next::Entries(found)
             }
-            let Some(next) = waiting.actions.pop_front() else {
-                break;
-            };
-            let bytes = match next {
-                Action::DeliverFromLog { first, last } => {
-                    match self.deliver_from_log(now_ms, first, last, host) {
-                        Some(bytes) => bytes,
-                        None => return any,
-                    }
-                }
-                other => {
-                    let bytes = match &other {
-                        Action::Deliver { delivery, .. } => payload_bytes(delivery),
-                        _ => 0,
-                    };
-                    self.carry_out_group(now_ms, other, host);
-                    bytes
-                }
-            };
-            *room_bytes = room_bytes.saturating_sub(bytes.max(1));
-            self.carry_out(now_ms, host);
-            any = true;
-        }
-        if let Some(link) = &mut self.link {
-            let waits = !link.undelivered.is_empty();
-            link.undelivered.due_ms = waits.then_some(now_ms);
-        }
-        any
-    }
-
-    /// Delivers the first of these entries. Returns the number of bytes; None if the entries cannot be read.
-    fn deliver_from_log(
-        &mut self,
-        now_ms: u64,
-        first: Position,
-        last: Position,
-        host: &mut dyn Host,
-    ) -> Option<usize> {
-        let link = self.link.as_mut()?;
-        let piece_bytes = link.undelivered.read_bytes;
-        let found = link.storage.read_back(first, last, piece_bytes);
-        let found = found.and_then(|found| {
-            let at = found.iter().map(|(position, _)| *position);
-            let is_it = !found.is_empty() && at.eq((first..).take(found.len()));
-            let not_there = || Unread::Lost("it is not there".to_owned());
-            is_it.then_some(found).ok_or_else(not_there)
-        });
-        let found = match found {
-            Ok(found) => found,
             Err(Unread::NotNow) => {
                 let again = Action::DeliverFromLog { first, last };
-                link.undelivered.actions.push_front(again);
-                link.undelivered.due_ms = Some(now_ms + RETRY_MS);
-                return None;
+                self.actions.push_front(again);
+                self.due_ms = Some(now_ms + RETRY_MS);
+                Next::NotYet
             }
-            Err(Unread::Lost(error)) => {
-                self.failed.get_or_insert_with(|| Failure {
-                    text: format!("the write-set log cannot be read at position {first}: {error}"),
-                    is_lack: true,
-                });
-                return None;
-            }
-        };
-        let next = first + found.len() as Position;
-        if next <= last {
-            let rest = Action::DeliverFromLog { first: next, last };
-            link.undelivered.actions.push_front(rest);
+            Err(Unread::Lost(error)) => Next::Lost(format!(
+                "the write-set log cannot be read at position {first}: {error}"
+            )),
         }
-        let mut bytes = 0;
-        for (position, delivery) in found {
-            bytes += payload_bytes(&delivery);
-            self.deliver(now_ms, position, delivery, host);
-            self.carry_out(now_ms, host);
-        }
-        Some(bytes)
     }
 
-    /// Drops the waiting deliveries, because the log begins anew or the group has ended. The replicator still hears all
-    /// other actions that wait.
-    pub(crate) fn drop_deliveries(&mut self, now_ms: u64, host: &mut dyn Host) {
-        let Some(link) = &mut self.link else { return };
-        for action in std::mem::take(&mut link.undelivered.actions) {
-            let is_delivery = |action: &Action| {
-                matches!(
-                    action,
-                    Action::Deliver { .. } | Action::DeliverFromLog { .. }
-                )
-            };
-            if !is_delivery(&action) {
-                self.carry_out_group(now_ms, action, host);
-                self.carry_out(now_ms, host);
-            }
-        }
+    /// Ends a slice: the rest, if there is one, is due at once.
+    pub fn end_slice(&mut self, now_ms: u64) {
+        self.due_ms = (!self.is_empty()).then_some(now_ms);
+    }
+
+    /// Drops the waiting deliveries. Returns the other actions that wait.
+    pub fn drop_deliveries(&mut self) -> Vec<Action> {
+        let is_delivery = |action: &Action| {
+            matches!(
+                action,
+                Action::Deliver { .. } | Action::DeliverFromLog { .. }
+            )
+        };
+        let actions = std::mem::take(&mut self.actions);
+        (actions.into_iter().filter(|action| !is_delivery(action))).collect()
     }
 }
 
-fn payload_bytes(delivery: &Delivery) -> usize {
+/// Reads the first of these entries, up to `max_bytes`.
+fn read_back(
+    log: &dyn History,
+    first: Position,
+    last: Position,
+    max_bytes: usize,
+) -> Result<Vec<(Position, Delivery)>, Unread> {
+    let found = log.read_back(first, last, max_bytes)?;
+    let at = found.iter().map(|(position, _)| *position);
+    match !found.is_empty() && at.eq((first..).take(found.len())) {
+        true => Ok(found),
+        false => Err(Unread::Lost("it is not there".to_owned())),
+    }
+}
+
+/// Returns the number of bytes that a delivery counts for.
+pub(crate) fn payload_bytes(delivery: &Delivery) -> usize {
     match delivery {
         Delivery::Submission { payload, .. } => payload.len(),
         Delivery::Configuration(_) => 0,

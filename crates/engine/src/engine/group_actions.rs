@@ -1,70 +1,17 @@
-//! Carries out the actions of group and replicator. In: actions, in the order in which the state machines gave them.
-//! Out: writes to the log, events for the other state machine, and requests to [`Host`]. An entry is in the log, and
-//! a promise is kept, before a message that speaks of it goes out.
+//! Carries out the group's actions, in their order. Out: writes to the log, events for the replicator, and requests to
+//! [`Host`]. An entry is in the log, and a promise is kept, before a message that speaks of it goes out.
 
-use trireme_group as group;
-use trireme_log::{LogError, Outcome};
+use trireme_group::{self as group, Uuid};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator as replicator;
-use trireme_replicator::{Action, GroupAction, HostAction, LogAction, Note};
+use trireme_replicator::{self as replicator, Connect, Gtid};
 
 use crate::engine::{Engine, Link};
 use crate::host::{Channel, Host};
-use crate::laggard::Laggard;
+use crate::reforming::Reformed;
 use crate::session::Forgotten;
-use crate::storage::Storage;
 
 impl Engine {
-    /// Reports a read error of the log to the operator. The reader does without the entries, by a checkpoint or an SST,
-    /// or waits.
-    pub(crate) fn see_reads(&mut self, now_ms: u64, host: &mut dyn Host) {
-        let link = self.link.as_mut().map(|link| &mut link.storage);
-        let storage = link.or(self.failed_log.as_mut());
-        let Some(error) = storage.and_then(Storage::take_read_error) else {
-            return;
-        };
-        if !error.is_shortage() {
-            host.warn(&format!(
-                "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
-            ));
-        } else if self.shortage_reminder.is_due(now_ms) {
-            host.warn(&format!("the write-set log: {error}"));
-        }
-    }
-
-    /// Returns the log that takes notes: the connection's log, or the log of a connection that a failure has ended.
-    fn noted_log(&mut self) -> Option<&mut Storage> {
-        let link = self.link.as_mut().map(|link| &mut link.storage);
-        link.or(self.failed_log.as_mut())
-    }
-
-    /// Ends the node's part in the cluster if a note failed. The note had to be written before the action that it
-    /// announces.
-    fn must_note(&mut self, result: Result<(), LogError>, host: &mut dyn Host) {
-        if let Err(error) = result {
-            if let Some(log) = self.noted_log() {
-                log.note_failure(!error.is_of_volume());
-            }
-            let text = format!(
-                "cannot write crash-recovery state to trireme-state.log: {error}; this process ends, because a restart \
-                 would rely on the old state"
-            );
-            host.act(HostAction::Fatal { text });
-        }
-    }
-
-    /// Notes that the database has diverged. If the note fails the node goes on: grastate.dat says the same.
-    fn note_diverged(&mut self, diverged: bool) {
-        let log = self.noted_log();
-        if let Some(Err(error)) = log.map(|log| log.note_diverged(diverged)) {
-            self.notes.push(format!(
-                "cannot write beside the write-set log whether the database has diverged ({error}): only grastate.dat \
-                 tells it"
-            ));
-        }
-    }
-
-    pub(crate) fn group_action(&mut self, now_ms: u64, action: group::Action, host: &mut dyn Host) {
+    pub(super) fn group_action(&mut self, now_ms: u64, action: group::Action, host: &mut dyn Host) {
         use group::Action;
         if self.link.is_none() || self.failed.is_some() {
             return;
@@ -89,7 +36,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn carry_out_group(
+    pub(super) fn carry_out_group(
         &mut self,
         now_ms: u64,
         action: group::Action,
@@ -235,8 +182,18 @@ impl Engine {
         }
     }
 
+    /// Drops the waiting deliveries, because the log begins anew or the group has ended. The replicator still hears all
+    /// other actions that wait.
+    fn drop_deliveries(&mut self, now_ms: u64, host: &mut dyn Host) {
+        let Some(link) = &mut self.link else { return };
+        for action in link.undelivered.drop_deliveries() {
+            self.carry_out_group(now_ms, action, host);
+            self.carry_out(now_ms, host);
+        }
+    }
+
     /// Tells the replicator of an entry that the group has delivered.
-    pub(crate) fn deliver(
+    pub(super) fn deliver(
         &mut self,
         now_ms: u64,
         position: group::Position,
@@ -244,16 +201,14 @@ impl Engine {
         host: &mut dyn Host,
     ) {
         self.tell_history(host);
-        let configuration = match &delivery {
-            group::Delivery::Configuration(made) if made.override_id.is_some() => {
-                Some(made.clone())
-            }
-            _ => None,
+        let override_id = match &delivery {
+            group::Delivery::Configuration(made) => made.override_id,
+            group::Delivery::Submission { .. } => None,
         };
         self.node(now_ms, replicator::Event::Delivered { position, delivery });
         host.took_in(&self.replicator);
-        if let Some(configuration) = configuration {
-            self.see_override(&configuration, host);
+        if let Some(id) = override_id {
+            self.see_override(id, host);
         }
     }
 
@@ -284,8 +239,80 @@ impl Engine {
         self.group(now_ms, event);
     }
 
+    /// Ends the wait for amnesiac voters: lets the cluster go on with the best state that is left (rule 4, "All voters are
+    /// here"). That is this node's log, or its database; then the log begins anew above the database.
+    fn reform(&mut self, now_ms: u64, id: Uuid, from_database: bool, host: &mut dyn Host) {
+        self.reformed = Some(Reformed::by(id));
+        if from_database {
+            self.found_on_database(now_ms, id, host);
+        }
+    }
+
+    /// Begins the log anew above the database, as `--wsrep-new-cluster` does, but without a new process. The database's
+    /// seqnos are not given to other entries (rule 5).
+    fn found_on_database(&mut self, now_ms: u64, id: Uuid, host: &mut dyn Host) {
+        self.drop_deliveries(now_ms, host);
+        let Some(link) = self.link.as_mut() else {
+            return;
+        };
+        let history = link.group.history();
+        let (last_action, noted) = link.storage.noted();
+        let checkpoint = group::Checkpoint {
+            history,
+            ..group::Checkpoint::default()
+        };
+        let begun = link.storage.begin(&checkpoint, Forgotten::default());
+        link.flushes.forget(now_ms);
+        link.just_founded = true;
+        link.group.begin_anew();
+        self.must_write(begun);
+        if self.failed.is_some() {
+            return;
+        }
+        let past = noted.iter().map(|(id, _)| *id).collect();
+        let mut connect = Connect {
+            bootstrap: Some(history),
+            last_action,
+            overrides: noted,
+            ..self.replicator.connect_again()
+        };
+        let common = connect.local.seqno;
+        connect.add_override(id, common);
+        self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
+        let local = self.replicator.local();
+        host.founds_on(local);
+        let lost_from = Gtid {
+            seqno: local.seqno + 1,
+            ..local
+        };
+        self.tell_lost(lost_from, host);
+        let event = group::Event::Bootstrap {
+            history,
+            overrides: past,
+            override_id: Some(id),
+        };
+        self.group(now_ms, event);
+    }
+
+    /// Sees a delivered override. If this process made it to let the cluster go on, it is in force now.
+    fn see_override(&mut self, id: Uuid, host: &mut dyn Host) {
+        if (self.reformed).is_some_and(|reformed| reformed.waits_for(id)) {
+            // The seqno of the override's view: entries of the old log have lower seqnos.
+            let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
+            let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
+            self.tell_lost(Gtid { uuid, seqno }, host);
+        }
+    }
+
+    /// Notes the first GTID that is lost, and tells the operator.
+    fn tell_lost(&mut self, gtid: Gtid, host: &mut dyn Host) {
+        if let Some(reformed) = &mut self.reformed {
+            host.alarm(&reformed.loses_from(gtid));
+        }
+    }
+
     /// Notes beside the log the state that a restart needs.
-    pub(crate) fn note_component_state(&mut self, host: &mut dyn Host) {
+    pub(super) fn note_component_state(&mut self, host: &mut dyn Host) {
         let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) else {
             return;
         };
@@ -308,7 +335,7 @@ impl Engine {
     }
 
     /// Names the log in the data directory, before any message speaks of the log's entries.
-    pub(crate) fn tell_log(&mut self, host: &mut dyn Host) {
+    pub(super) fn tell_log(&mut self, host: &mut dyn Host) {
         let untold = |link: &&mut Link| !link.log_told;
         let Some(link) = self.link.as_mut().filter(untold) else {
             return;
@@ -325,138 +352,13 @@ impl Engine {
         }
     }
 
-    pub(crate) fn tell_history(&mut self, host: &mut dyn Host) {
+    pub(super) fn tell_history(&mut self, host: &mut dyn Host) {
         let untold = |link: &&mut Link| !link.history_told && !link.group.history().is_nil();
         let Some(link) = self.link.as_mut().filter(untold) else {
             return;
         };
         link.history_told = true;
         host.in_history(link.group.history());
-    }
-
-    pub(crate) fn node_action(&mut self, now_ms: u64, action: Action, host: &mut dyn Host) {
-        match action {
-            Action::Group(action) => self.ask_group(now_ms, action, host),
-            Action::SendTo { to, bytes } => {
-                if self.link.is_some() {
-                    host.send(&[to], Channel::Replicator, bytes);
-                }
-            }
-            Action::Serve(pull) => self.serve(now_ms, pull, host),
-            Action::Log(action) => self.tell_link_log(action, host),
-            Action::Note(note) => self.note(note, host),
-            Action::Host(action) => {
-                match action {
-                    HostAction::MarkCorrupt => self.note_diverged(true),
-                    HostAction::MarkUncorrupt => self.note_diverged(false),
-                    _ => {}
-                }
-                host.act(action);
-            }
-        }
-    }
-
-    /// Passes a request of the replicator to the group. Without a connection only the request to leave has an effect.
-    fn ask_group(&mut self, now_ms: u64, action: GroupAction, host: &mut dyn Host) {
-        let Some(link) = &mut self.link else {
-            if let GroupAction::Leave = action {
-                self.node(now_ms, replicator::Event::Left);
-            }
-            return;
-        };
-        match action {
-            GroupAction::Submit { number, payload } => {
-                self.group_dirty = true;
-                host.submitted(number, &payload);
-                link.group.submit(now_ms, number, payload);
-            }
-            GroupAction::Spread {
-                bulk,
-                payload,
-                head,
-                digest,
-            } => {
-                self.group_dirty = true;
-                link.group.spread(now_ms, bulk, payload, head, digest);
-            }
-            GroupAction::Recall { bulk } => {
-                self.group_dirty = true;
-                link.group.recall(bulk);
-            }
-            GroupAction::SubmitBulk { number, bulk, head } => {
-                self.group_dirty = true;
-                host.submitted(number, &head);
-                link.group.submit_bulk(now_ms, number, bulk, head);
-            }
-            GroupAction::Read { token } => self.group(now_ms, group::Event::Read { token }),
-            GroupAction::SetJoined { position, members } => {
-                self.group(now_ms, group::Event::Joined { position, members })
-            }
-            GroupAction::Leave => self.group(now_ms, group::Event::Leave),
-        }
-    }
-
-    /// Passes a request of the replicator to the connection's log.
-    fn tell_link_log(&mut self, action: LogAction, host: &mut dyn Host) {
-        let Some(link) = &mut self.link else {
-            return;
-        };
-        let result = match action {
-            LogAction::RecordOutcome {
-                position,
-                seqno,
-                depends_on,
-                failed,
-            } => {
-                let is_noted = failed && !planted(Mutant::OutcomeOfFailedLost);
-                let outcome = Outcome {
-                    seqno,
-                    flags: if is_noted { Outcome::FAILED } else { 0 },
-                    depends_on,
-                };
-                host.noted(position, outcome);
-                link.storage.set_outcome(position, outcome)
-            }
-            LogAction::Pin {
-                keep_from,
-                unreported,
-            } => {
-                let laggard = Laggard::among(&unreported, &link.group);
-                let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
-                let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
-                let result = link.storage.pin(keep_from);
-                if let Some(laggard) = laggard {
-                    let excess_bytes = link.storage.bytes_beyond_size();
-                    let unsaid_bytes = link.storage.thresholds.excess_bytes;
-                    let told = &mut link.laggard_told;
-                    let told = told.grows(excess_bytes, unsaid_bytes, &laggard, &link.group);
-                    self.notes.extend(told);
-                }
-                result
-            }
-        };
-        self.must_write(result);
-    }
-
-    /// Notes something that a restart must know.
-    fn note(&mut self, note: Note, host: &mut dyn Host) {
-        match note {
-            Note::Action { gtid, ended } => {
-                let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
-                self.must_note(result, host);
-            }
-            Note::Applying => {
-                let link = self.link.as_mut().filter(|_| self.failed.is_none());
-                let result = link.map_or(Ok(()), |link| link.storage.note_applying());
-                self.must_write(result);
-            }
-            Note::Overrides { overrides } => {
-                let log = self.noted_log();
-                let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
-                self.must_note(result, host);
-            }
-        }
     }
 }
 

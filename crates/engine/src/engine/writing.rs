@@ -9,12 +9,12 @@ use trireme_replicator as replicator;
 
 use crate::engine::{Engine, Failure};
 use crate::host::{Host, NotKept};
-use crate::staging::{StageDone, StageJob, Staging};
+use crate::staging::{StageDone, StageJob};
 use crate::storage::Storage;
 
 impl Engine {
     /// Writes the appended entries, and sees to their flush. Returns true if the group has learnt something by it.
-    pub(crate) fn write_log(&mut self, now_ms: u64, host: &mut dyn Host) -> bool {
+    pub(super) fn write_log(&mut self, now_ms: u64, host: &mut dyn Host) -> bool {
         let Some(link) = &mut self.link else {
             return false;
         };
@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// Stages a piece of a large payload.
-    pub(crate) fn stage(
+    pub(super) fn stage(
         &mut self,
         now_ms: u64,
         bulk: BulkId,
@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// Tells the group that these payloads are appended as usual.
-    pub(crate) fn not_staged(&mut self, now_ms: u64, bulk_payloads: Vec<BulkId>) {
+    pub(super) fn not_staged(&mut self, now_ms: u64, bulk_payloads: Vec<BulkId>) {
         for bulk in bulk_payloads {
             let until = u32::MAX;
             self.group(now_ms, group::Event::StagedUpTo { bulk, until });
@@ -121,7 +121,7 @@ impl Engine {
 
     /// Writes the entries that this node acknowledges to itself, before they have any effect (rule 4): before messages
     /// are sent (see [`Engine::pump`]), and before entries are delivered.
-    pub(crate) fn write_before_delivery(&mut self, host: &mut dyn Host) -> bool {
+    pub(super) fn write_before_delivery(&mut self, host: &mut dyn Host) -> bool {
         let Some(link) = &mut self.link else {
             return true;
         };
@@ -137,13 +137,13 @@ impl Engine {
 
     /// Ends this node's part in the cluster if the log cannot be written. A node that went on would acknowledge entries
     /// that it does not keep. A failed write is never retried (rule 23).
-    pub(crate) fn must_write(&mut self, result: Result<(), LogError>) {
+    pub(super) fn must_write(&mut self, result: Result<(), LogError>) {
         if let Err(error) = result {
             self.log_failed(&error);
         }
     }
 
-    pub(crate) fn log_failed(&mut self, error: &LogError) {
+    pub(super) fn log_failed(&mut self, error: &LogError) {
         self.failed.get_or_insert_with(|| Failure {
             text: format!("the write-set log cannot be written: {error}"),
             is_lack: !error.is_of_volume(),
@@ -152,7 +152,7 @@ impl Engine {
 
     /// Ends this node's part in the cluster because something beside the log cannot be written, as a failed write of
     /// the log does.
-    pub(crate) fn not_kept(&mut self, what: &str, error: &NotKept) {
+    pub(super) fn not_kept(&mut self, what: &str, error: &NotKept) {
         self.failed.get_or_insert_with(|| Failure {
             text: format!("{what}: {}", error.text),
             is_lack: error.is_lack,
@@ -161,20 +161,20 @@ impl Engine {
 
     /// Remembers that the volume may have lost written bytes of this log, until the group finds this member intact
     /// again. This outlives the connection.
-    pub(crate) fn volume_fails(&mut self, storage: &mut Storage, is_lack: bool) {
+    pub(super) fn volume_fails(&mut self, storage: &mut Storage, is_lack: bool) {
         self.volume_failed |= storage.note_failure(is_lack);
     }
 
     /// Ends the connection after a failure. The node sends nothing more, and the others go on without it. It delivers
     /// nothing more; waiting clients get their answers, and the server gets its last view.
-    pub(crate) fn end_if_failed(&mut self, now_ms: u64, host: &mut dyn Host) {
+    pub(super) fn end_if_failed(&mut self, now_ms: u64, host: &mut dyn Host) {
         let Some(Failure { text, is_lack }) = self.failed.take() else {
             return;
         };
         let Some(mut storage) = self.take_link() else {
             return;
         };
-        storage.staging = Staging::default();
+        storage.drop_staged();
         host.fail(&format!(
             "{text}. Every acknowledged write-set was written before. This node leaves the cluster and its server \
              refuses statements; remove the cause, then restart it (or set wsrep_cluster_address again)"

@@ -74,8 +74,8 @@ fn pull(seqno: i64, offset: u32) -> Pull {
 }
 
 fn answer(storage: &Storage, pull: Pull) -> Option<Bytes> {
-    let served = match storage.begin_serving(pull) {
-        Ok(job) => storage.end_serving(job.run()).expect("the same log"),
+    let served = match begin(storage, pull) {
+        Ok(job) => end(storage, job.run()).expect("the same log"),
         Err(served) => served,
     };
     match served {
@@ -162,29 +162,34 @@ fn parts_that_are_not_what_was_written_are_noticed_with_the_last() {
 #[test]
 fn what_was_read_of_a_suffix_that_is_gone_is_not_given() {
     let mut storage = storage(&MemoryDisk::new());
-    let job = |storage: &Storage| storage.begin_serving(pull(40, 0)).ok().expect("there");
+    let job = |storage: &Storage| begin(storage, pull(40, 0)).ok().expect("there");
     let early = job(&storage);
     storage.truncate(4).expect("truncated");
-    assert!(storage.end_serving(early.run()).is_none());
+    assert!(end(&storage, early.run()).is_none());
     let late = job(&storage);
     let checkpoint = Checkpoint {
         history: Uuid([8; 16]),
         ..Checkpoint::default()
     };
     (storage.begin(&checkpoint, Forgotten::default())).expect("a log in memory");
-    assert!(storage.end_serving(late.run()).is_none());
+    assert!(end(&storage, late.run()).is_none());
 }
 
 #[test]
 fn a_peer_is_served_once_at_a_time() {
+    let storage = storage(&MemoryDisk::new());
     let mut serving = Serving::default();
-    serving.begin(&pull(1, 0));
-    assert!(serving.has(&pull(2, 0)));
     let other = Pull {
         to: Incarnation(Uuid([1; 16])),
-        ..pull(1, 0)
+        ..pull(10, 0)
     };
-    assert!(!serving.has(&other));
-    serving.end(&pull(1, 0));
-    assert!(!serving.has(&pull(1, 0)));
+    let Some(Asked::Job(job)) = serving.pulled(pull(10, 0), &storage, true) else {
+        panic!("it can be read");
+    };
+    assert!(serving.pulled(pull(20, 0), &storage, true).is_none());
+    let others = serving.pulled(other, &storage, true);
+    assert!(matches!(others, Some(Asked::Job(_))));
+    serving.job_ended(job.run());
+    assert_eq!(serving.take_answers(&storage).len(), 1);
+    assert!(serving.pulled(pull(20, 0), &storage, true).is_some());
 }

@@ -7,7 +7,6 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
 use crate::session::Forgotten;
-use crate::staging::Staging;
 use crate::storage::Storage;
 
 impl Storage {
@@ -81,7 +80,7 @@ impl Storage {
 
     /// Ends the use of the log, with everything flushed: the next process will lack nothing. The log can still be read.
     pub fn close(&mut self) -> Result<(), LogError> {
-        self.staging = Staging::default();
+        self.drop_staged();
         self.flush()?;
         self.session.clean = true;
         self.save_session()?;
