@@ -17,7 +17,7 @@ use crate::beginning::Beginning;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::Told;
-use crate::recovery::Recovery;
+use crate::recovery::{Doubts, Recovery};
 use crate::reforming::Reformed;
 use crate::serving::Serving;
 use crate::start::{Start, StartError};
@@ -126,7 +126,7 @@ impl Engine {
         let me = start.config.me.clone();
         let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
         storage.set_thresholds(start.thresholds);
-        storage.set_log_ids(start.last_log, me.incarnation.0);
+        storage.set_log_id(me.incarnation.0);
         let (last_action, overrides) = storage.recall(local.uuid)?;
         // A founder whose database has no known position has no past.
         let looks_back = start.recover && (start.bootstrap.is_none() || local.is_known());
@@ -136,7 +136,11 @@ impl Engine {
         let mut recovery = None;
         if looks_back {
             let held_bytes = start.options.queue_bytes;
-            let recovered = storage.recover(local.uuid, held_bytes, self.volume_failed)?;
+            let doubts = Doubts {
+                volume_failed: self.volume_failed,
+                last_log: start.last_log,
+            };
+            let recovered = storage.recover(local.uuid, held_bytes, doubts)?;
             recovery = recovered.map(Box::new);
         }
         // If a founder of the history died before its database had kept the first view, its log has everything that the

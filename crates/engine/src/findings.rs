@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use trireme_group::{EntryHead, NotNow, Position};
 use trireme_log::LogError;
@@ -69,6 +70,8 @@ pub(crate) struct Findings {
     unreadable: Cell<Seqno>,
     /// Number of parts of large entries that were read.
     parts_read: Cell<u64>,
+    /// Names this log, and its suffix.
+    token: Arc<()>,
 }
 
 impl Findings {
@@ -76,11 +79,18 @@ impl Findings {
     pub fn forget(&mut self) {
         self.unreadable.set(0);
         self.large = RefCell::default();
+        self.token = Arc::default();
     }
 
     /// Forgets entries above `after`, which the log has dropped.
     pub fn truncate(&mut self, after: Position) {
         self.large.get_mut().truncate(after);
+        self.token = Arc::default();
+    }
+
+    /// Returns the token of this log and its suffix: bytes that were read with another one no longer count.
+    pub fn token(&self) -> &Arc<()> {
+        &self.token
     }
 
     /// Returns true if the entry at `position` is known to be damaged or unreadable.

@@ -28,6 +28,7 @@ mod undelivered;
 pub use engine::{Engine, Link};
 pub use host::{Channel, Host, NotKept};
 pub use mark::{KeepMark, MARK_BYTES};
+pub use recovery::Doubts;
 pub use serving::{ServeDone, ServeJob};
 pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};

@@ -15,6 +15,16 @@ use crate::snapshot::decode_snapshot;
 /// The log was begun, and its process ended before it had put the first log checkpoint into it.
 pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
+/// Reasons outside the log to doubt that it has all entries that this replica acknowledged (rule 4).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Doubts {
+    /// An earlier connection of this process has seen the log's volume fail.
+    pub volume_failed: bool,
+    /// The log with which this replica acknowledged last, by its data directory ([`crate::Start::last_log`]); nil:
+    /// unknown.
+    pub last_log: Uuid,
+}
+
 /// A log that was read back.
 pub struct Recovery {
     /// The cluster's uuid.

@@ -213,7 +213,7 @@ fn begin(storage: &Storage, pull: Pull) -> Result<ServeJob, Served> {
     let run = log.run_job_from_seqno(pull.seqno, pull.chunk_bytes as u64);
     Ok(ServeJob {
         pull,
-        log: storage.log_token().clone(),
+        log: storage.findings().token().clone(),
         part,
         run: or_unserved(storage, pull, run)?,
     })
@@ -222,7 +222,7 @@ fn begin(storage: &Storage, pull: Pull) -> Result<ServeJob, Served> {
 /// Returns the answer that a job gives; None for a job of an earlier log or suffix.
 fn end(storage: &Storage, done: ServeDone) -> Option<Served> {
     let ServeDone { pull, log, result } = done;
-    if !Arc::ptr_eq(&log, storage.log_token()) {
+    if !Arc::ptr_eq(&log, storage.findings().token()) {
         return None;
     }
     Some(match or_unserved(storage, pull, result) {

@@ -5,8 +5,6 @@ mod noting;
 mod reading;
 mod recovering;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use trireme_group::{
     BulkId, Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, Position, Uuid, encode_entry_parts,
@@ -38,8 +36,6 @@ pub struct Storage {
     /// Counters of the logs that this one has replaced.
     counted: trireme_log::Counters,
     log: Option<Log>,
-    /// Tells what is read of this log, and of this suffix, from what was read before.
-    log_token: Arc<()>,
     /// Payloads that are written ahead of their entries.
     staging: Staging,
     /// The history of the session.
@@ -55,8 +51,6 @@ pub struct Storage {
     findings: Findings,
     /// The history of the log on the disk, if no message ever spoke of that log.
     unspoken: Option<Uuid>,
-    /// The log with which this replica acknowledged last, by its data directory; nil: unknown.
-    last_log: Uuid,
     /// The mark outside the log's volume.
     marker: Marker,
 }
@@ -78,7 +72,6 @@ impl Storage {
             thresholds: Thresholds::default(),
             counted: trireme_log::Counters::default(),
             log: None,
-            log_token: Arc::default(),
             staging: Staging::default(),
             noted_in: Uuid::NIL,
             snapshot: None,
@@ -86,7 +79,6 @@ impl Storage {
             resumed: None,
             findings: Findings::default(),
             unspoken: None,
-            last_log: Uuid::NIL,
             marker: Marker::new(mark),
         }
     }
@@ -106,9 +98,9 @@ impl Storage {
         (self.disk)().path("").display().to_string()
     }
 
-    /// Sets the id of the log that the data directory names ([`crate::Start::last_log`]), and the id for a new log.
-    pub(crate) fn set_log_ids(&mut self, last: Uuid, next: Uuid) {
-        (self.last_log, self.session.log) = (last, next);
+    /// Sets the id for a new log.
+    pub(crate) fn set_log_id(&mut self, id: Uuid) {
+        self.session.log = id;
     }
 
     /// Returns the id of the log; None: there is no log yet.
@@ -147,8 +139,7 @@ impl Storage {
         };
         self.staging = Staging::default();
         self.counted = self.counters().log;
-        (self.log, self.log_token) = (None, Arc::default());
-        (self.snapshot, self.resumed) = (None, None);
+        (self.log, self.snapshot, self.resumed) = (None, None, None);
         self.findings.forget();
         let mut log = Log::create_on((self.disk)(), config)?;
         log.reset(checkpoint.position + 1)?;
@@ -290,7 +281,6 @@ impl Storage {
     /// Drops entries above `after`.
     pub fn truncate(&mut self, after: Position) -> Result<(), LogError> {
         self.findings.truncate(after);
-        self.log_token = Arc::default();
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.truncate_after(after))

@@ -157,3 +157,122 @@ pub(crate) fn payload_bytes(delivery: &Delivery) -> usize {
         Delivery::Configuration(_) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use bytes::Bytes;
+    use trireme_group::{Incarnation, NotNow, SubmissionId};
+    use trireme_replicator::{Recorded, Seqno};
+
+    use super::*;
+
+    /// A log that gives at most two entries at a time.
+    #[derive(Default)]
+    struct Pairs {
+        is_short: Cell<bool>,
+        /// The log has nothing from here on.
+        end: Position,
+    }
+
+    impl History for Pairs {
+        fn first_seqno(&self) -> Option<Seqno> {
+            None
+        }
+
+        fn has(&self, _seqno: Seqno) -> bool {
+            false
+        }
+
+        fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
+            Ok(Vec::new())
+        }
+
+        fn read_back(
+            &self,
+            first: Position,
+            last: Position,
+            _max_bytes: usize,
+        ) -> Result<Vec<(Position, Delivery)>, Unread> {
+            match self.is_short.get() {
+                true => Err(Unread::NotNow),
+                false => Ok((first..=last.min(self.end - 1))
+                    .take(2)
+                    .map(entry)
+                    .collect()),
+            }
+        }
+    }
+
+    fn entry(position: Position) -> (Position, Delivery) {
+        let id = SubmissionId {
+            incarnation: Incarnation::default(),
+            number: position,
+        };
+        let payload = Bytes::from_static(b"payload");
+        (position, Delivery::Submission { id, payload })
+    }
+
+    /// The entries 1 to 3, and an action that waits behind them.
+    fn waiting() -> Undelivered {
+        let mut undelivered = Undelivered::new(1 << 20, &Thresholds::default());
+        let first = undelivered.take_in(Action::DeliverFromLog { first: 1, last: 3 });
+        let behind = undelivered.take_in(Action::Passed { position: 3 });
+        assert!(first.is_none() && behind.is_none());
+        undelivered
+    }
+
+    fn positions(next: Next) -> Vec<Position> {
+        match next {
+            Next::Entries(found) => found.into_iter().map(|(position, _)| position).collect(),
+            _ => panic!("no entries"),
+        }
+    }
+
+    #[test]
+    fn entries_come_a_piece_at_a_time_and_later_actions_behind_them() {
+        let mut undelivered = waiting();
+        let other = undelivered.take_in(Action::Note { text: "".into() });
+        assert!(other.is_some(), "it is not for the replicator");
+        let log = Pairs {
+            end: 9,
+            ..Pairs::default()
+        };
+        assert_eq!(positions(undelivered.next(0, &log)), [1, 2]);
+        assert_eq!(positions(undelivered.next(0, &log)), [3]);
+        let next = undelivered.next(0, &log);
+        assert!(matches!(next, Next::Action(Action::Passed { position: 3 })));
+        assert!(matches!(undelivered.next(0, &log), Next::Nothing));
+        assert!(undelivered.is_empty());
+    }
+
+    #[test]
+    fn an_unreadable_log_is_read_again_after_a_while() {
+        let mut undelivered = waiting();
+        let log = Pairs {
+            is_short: Cell::new(true),
+            end: 9,
+        };
+        assert!(matches!(undelivered.next(5, &log), Next::NotYet));
+        assert_eq!(undelivered.due_ms(), Some(5 + RETRY_MS));
+        log.is_short.set(false);
+        assert!(matches!(undelivered.next(5, &log), Next::NotYet));
+        assert_eq!(positions(undelivered.next(5 + RETRY_MS, &log)), [1, 2]);
+    }
+
+    #[test]
+    fn entries_that_are_not_there_are_lost() {
+        let log = Pairs {
+            end: 1,
+            ..Pairs::default()
+        };
+        assert!(matches!(waiting().next(0, &log), Next::Lost(_)));
+    }
+
+    #[test]
+    fn actions_outlive_the_deliveries_before_them() {
+        let left = waiting().drop_deliveries();
+        assert!(matches!(left[..], [Action::Passed { position: 3 }]));
+    }
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{HISTORY, Out};
-use trireme_engine::{Engine, Forgotten, Start, StartError, Storage, unvouched_position};
+use trireme_engine::{Doubts, Engine, Forgotten, Start, StartError, Storage, unvouched_position};
 use trireme_group::{Checkpoint, ComponentState, OVERRIDES_MAX, Uuid, unvouched_override};
 use trireme_log::{Disk, Durability, MemoryDisk};
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -177,7 +177,9 @@ fn a_diverged_database_that_is_bootstrapped_does_not_go_on_with_its_log() {
     for (start, diverged, forks) in [(1, false, 1), (2, true, 2), (3, false, 2)] {
         if diverged {
             let mut noting = common::storage(&disk, common::log_config(Durability::Disk));
-            let resumed = noting.recover(HISTORY, usize::MAX, false).expect("read");
+            let resumed = noting
+                .recover(HISTORY, usize::MAX, Doubts::default())
+                .expect("read");
             assert!(resumed.is_some(), "the log is used but for that");
             noting.note_diverged(true).expect("it fits");
         }

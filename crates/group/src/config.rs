@@ -41,7 +41,7 @@ pub struct Config {
     pub staged_bytes: u32,
     /// Greatest number of bytes of others' unsubmitted bulk payloads in memory; one payload may exceed it.
     pub bulk_bytes: u64,
-    /// `repl.sequencer`.
+    /// `repl.leader`.
     pub preference: Preference,
     /// True while this member may become leader: it is synced.
     pub able: bool,

@@ -247,16 +247,10 @@ impl Group {
         if self.known().is_foreign(from) {
             return self.foreign_message(from, message);
         }
-        if !self.peers.heard(from, self.context.now()) {
-            return;
-        }
-        if message.claims_leadership() && self.branches().is_of_older_branch(from) {
-            return self.membership().tell_older_branch(from, &message);
-        }
-        if message.claims_leadership() && self.branches().outvotes_peer(from) {
-            return;
-        }
-        if self.is_a_duplicates(from, &message) {
+        if !self.peers.heard(from, self.context.now())
+            || message.claims_leadership() && self.ignores_claim(from, &message)
+            || self.is_a_duplicates(from, &message)
+        {
             return;
         }
         match message {
@@ -326,6 +320,16 @@ impl Group {
                 self.membership().disseminate(outputs);
             }
         }
+    }
+
+    /// Returns true if a peer that claims leadership is of a branch that this one overrules. A peer of an older branch
+    /// is told so.
+    fn ignores_claim(&mut self, from: Incarnation, message: &Message) -> bool {
+        if self.branches().is_of_older_branch(from) {
+            self.membership().tell_older_branch(from, message);
+            return true;
+        }
+        self.branches().outvotes_peer(from)
     }
 
     /// Returns false for a message that no correct member sends.

@@ -238,7 +238,7 @@ pub struct Status {
 /// The part of a heartbeat that serves the choice of the leader's place.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Outlook {
-    /// The operator's choice for the sender (`repl.sequencer`).
+    /// The operator's choice for the sender (`repl.leader`).
     pub preference: Preference,
     /// True if the sender is able to lead.
     pub able: bool,
@@ -248,7 +248,7 @@ pub struct Outlook {
     pub links: Vec<Link>,
 }
 
-/// `repl.sequencer`: whether a member should be the leader.
+/// `repl.leader`: whether a member should be the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Preference {
     /// Only if no other member can lead.

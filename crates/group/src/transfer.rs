@@ -145,7 +145,7 @@ impl Transfer {
         count(&mut self.clearly_ms, best.is_clearly_better_than(&own));
         let long = self.better_ms >= BETTER_MS || self.clearly_ms >= CLEARLY_MS;
         let ripe = better && long && now >= self.rest_until;
-        if !ripe && !planted(Mutant::OfficeRestless) {
+        if !ripe && !planted(Mutant::LeadershipRestless) {
             return None;
         }
         let ms = |us: u64| us as f64 / 1_000.0;
@@ -156,7 +156,7 @@ impl Transfer {
                 ms(own.cost_us)
             ),
             false if config.stuck => "the disk here does not answer".to_owned(),
-            false => "repl.sequencer".to_owned(),
+            false => "repl.leader".to_owned(),
         };
         self.handing = Some(Handing {
             to: best.member,
@@ -237,7 +237,7 @@ impl Transfer {
         Some((seat(own, preference), best))
     }
 
-    /// The member's `repl.sequencer`, if it may succeed this leader; None: it may not.
+    /// The member's `repl.leader`, if it may succeed this leader; None: it may not.
     fn may_succeed(&self, index: usize, outlooks: Outlooks) -> Option<Preference> {
         let known = outlooks.known;
         let config = known.context.config();
@@ -245,7 +245,7 @@ impl Transfer {
         let peer = known.peers.get(member.incarnation).filter(|peer| peer.up)?;
         let status = peer.status.as_ref()?;
         let outlook = &status.outlook;
-        if planted(Mutant::OfficeToUnable) {
+        if planted(Mutant::LeadershipToUnable) {
             return Some(outlook.preference);
         }
         let round_trip_ms = round_trip_ms(known, member.incarnation);

@@ -178,7 +178,7 @@ pub(crate) mod testing {
                 "wsrep_incoming_addresses",
                 "192.0.2.1:3306,192.0.2.2:3306,192.0.2.3:3306",
             ),
-            ("wsrep_trireme_sequencer", "node1"),
+            ("wsrep_trireme_leader", "node1"),
             ("wsrep_trireme_plaintext_links", "0"),
             ("wsrep_replicated", "500"),
             ("wsrep_received", "500"),

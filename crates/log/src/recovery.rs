@@ -126,20 +126,7 @@ pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogEr
         .filter(|number| *number < newest.base)
         .collect();
     found.retain(|f| f.number >= newest.base);
-    for Found { number, header } in &found {
-        if let Some(header) = header
-            .as_ref()
-            .ok()
-            .filter(|h| h.identity != config.identity)
-        {
-            let file = segment_path(disk, *number);
-            return Err(LogError::OtherIdentity {
-                file,
-                found: header.identity,
-                expected: config.identity,
-            });
-        }
-    }
+    check_identity(disk, &found, config.identity)?;
     let (mut repair, mut dropped_bytes, mut damage) = (Vec::new(), 0, Vec::new());
     let (index, flushed) = loop {
         let (index, flushed, stop) = scan_all(disk, &found)?;
@@ -196,6 +183,24 @@ pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogEr
         repair,
         found,
     })
+}
+
+/// Refuses the segments of another history.
+fn check_identity(disk: &dyn Disk, found: &[Found], expected: [u8; 16]) -> Result<(), LogError> {
+    let headers = found
+        .iter()
+        .filter_map(|f| Some((f.number, f.header.as_ref().ok()?)));
+    match headers
+        .into_iter()
+        .find(|(_, header)| header.identity != expected)
+    {
+        Some((number, header)) => Err(LogError::OtherIdentity {
+            file: segment_path(disk, number),
+            found: header.identity,
+            expected,
+        }),
+        None => Ok(()),
+    }
 }
 
 fn newest(found: &[Found]) -> Option<&SegmentHeader> {

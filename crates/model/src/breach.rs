@@ -15,7 +15,7 @@ pub struct Breach {
 #[derive(Clone, Copy, Debug)]
 pub struct Rule(pub &'static str);
 
-pub const ONE_SEQUENCER: Rule = Rule("one leader per term");
+pub const ONE_LEADER: Rule = Rule("one leader per term");
 pub const HISTORIES: Rule = Rule("histories agree");
 pub const KEPT: Rule = Rule("what is committed is in the log of every later leader");
 pub const ONCE: Rule = Rule("no submission is delivered twice or out of turn");

@@ -86,9 +86,8 @@ impl Model for GroupModel {
                 [$(P::always(breach::$rule.0, |_: &Self, s: &System| holds(s, breach::$rule)),)*]
             };
         }
-        let mut all = Vec::from(
-            always!(ONE_SEQUENCER HISTORIES KEPT ONCE WITHDRAWN ONE_CHANGE DISK ASSERTION),
-        );
+        let mut all =
+            Vec::from(always!(ONE_LEADER HISTORIES KEPT ONCE WITHDRAWN ONE_CHANGE DISK ASSERTION));
         all.extend([
             P::sometimes(COMMIT_AFTER_CRASH, |_, s: &System| {
                 s.seen.commit_after_crash

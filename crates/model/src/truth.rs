@@ -106,7 +106,7 @@ impl Truth {
                 let before = self.leaderships.insert(*term, Leadership { holder, log });
                 match before.filter(|leadership| leadership.holder != who) {
                     None => self.is_kept(),
-                    Some(other) => Err(breach::ONE_SEQUENCER.broken(format!(
+                    Some(other) => Err(breach::ONE_LEADER.broken(format!(
                         "{who} takes leadership of {term}, which was {}'s",
                         other.holder
                     ))),

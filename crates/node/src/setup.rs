@@ -275,9 +275,9 @@ fn group_config(options: &Options, me: Member) -> Config {
     }
 }
 
-/// Returns this node's preference for leadership (`repl.sequencer`).
+/// Returns this node's preference for leadership (`repl.leader`).
 pub fn leadership_preference(options: &Options) -> Preference {
-    match options.choice("repl.sequencer") {
+    match options.choice("repl.leader") {
         "prefer" => Preference::Prefer,
         "never" => Preference::Never,
         _ => Preference::Auto,

@@ -18,7 +18,7 @@ use trireme_transport::{AllowAddress, Security};
 
 use crate::convert::gtid_from_abi;
 use crate::core::{ClusterNames, Core};
-use crate::flusher::FLUSHER;
+use crate::disk_threads::Running;
 use crate::leader_watch::LeaderWatch;
 use crate::node::Node;
 use crate::options::{OptionError, Options};
@@ -26,8 +26,6 @@ use crate::reactor::Reactor;
 use crate::reporter::Reporter;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
-use crate::worker::Worker;
-use crate::{reader, stager};
 
 /// Time for the server's threads to take the final view.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -235,19 +233,15 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     // An operator who bootstraps this node wants its data.
     let is_blank = node.peek(|core| core.grastate.says_nothing());
     let has_consent = past == Past::GoesOn && !bootstraps && is_blank;
-    let flusher = Worker::start(node, FLUSHER, || Node::flush).map_err(ConnectError::Thread)?;
-    let stager = stager::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
-    let reader = reader::start(node, mesh.waker()).map_err(ConnectError::Thread)?;
     let waker = mesh.waker();
+    let disk_threads = Running::start(node, &waker).map_err(ConnectError::Thread)?;
     let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{}' at {} as member {incarnation}",
         request.name, request.url
     ));
-    node.with(|core| {
-        (core.flusher, core.stager, core.reader) = (Some(flusher), Some(stager), Some(reader));
-    });
+    node.with(|core| core.disk.run(disk_threads));
     let mut line = Line::new(mesh, votes);
     line.lets_data_go = has_consent;
     let started = begin(node, line, start, request.donor)
@@ -318,7 +312,7 @@ fn engine_start(
         // A database that was in a cluster has a past, also without grastate.dat.
         expect: setup::expected(options)?
             .filter(|_| gtid_from_abi(&node.settings.state_id) == Gtid::UNDEFINED),
-        server_running: node.server_running.load(Ordering::SeqCst),
+        server_running: node.server.runs(),
         options: crate::runtime::replicator_options(options, request.donor),
         ..start
     })
@@ -461,10 +455,8 @@ fn close(node: &Node) {
         if let Some(line) = &mut line {
             line.mesh.close();
         }
-        let disk = (core.flusher.take(), core.stager.take(), core.reader.take());
-        (disk, line)
+        (core.disk.take(), line)
     });
-    // Drop them without the lock: the flusher may wait for it, the stager and the reader for the disk, and the resolver
-    // of names for the network.
+    // Drop them without the lock: the mesh's resolver of names may wait for the network.
     drop(threads);
 }

@@ -1,7 +1,7 @@
 //! The node under its lock: the engine, its mesh, and its files. Events come in through [`Core`]'s methods;
 //! [`Station::pump`] carries out the resulting actions (`outlet.rs`).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use trireme_engine::Engine;
 use trireme_group as group;
@@ -9,15 +9,12 @@ use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{CommitClock, Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
 
-use crate::flusher::Pace;
+use crate::disk_threads::DiskThreads;
 use crate::grastate::Grastate;
 use crate::leader_watch::LeaderWatch;
 use crate::logging::Logger;
 use crate::outlet::Outlet;
-use crate::reader::Reader;
-use crate::stager::Stager;
 use crate::waiting::Waiting;
-use crate::worker::Worker;
 
 /// `wsrep_cluster_name` and `wsrep_cluster_address`.
 #[derive(Debug, Default)]
@@ -30,18 +27,10 @@ pub struct ClusterNames {
 pub struct Core {
     pub engine: Engine,
     pub line: Option<Line>,
-    /// The flusher's thread; only while connected.
-    pub flusher: Option<Worker<FlushJob>>,
-    /// The stager's thread; only while connected.
-    pub stager: Option<Stager>,
-    /// The reader's thread; only while connected.
-    pub reader: Option<Reader>,
+    /// The threads for the log's disk, which run only while connected.
+    pub disk: DiskThreads,
     /// The measured times of own commits.
     pub commit_clock: CommitClock,
-    /// A flush that the engine has requested, and no thread has begun.
-    pub flush_due: Option<FlushJob>,
-    /// The durations of recent flushes.
-    pub flush_pace: Pace,
     pub waiting: Waiting,
     pub progress: Progress,
     /// The changes of leader during this connection.
@@ -64,12 +53,8 @@ impl Core {
         Core {
             engine,
             line: None,
-            flusher: None,
-            stager: None,
-            reader: None,
+            disk: DiskThreads::default(),
             commit_clock: CommitClock::default(),
-            flush_due: None,
-            flush_pace: Pace::default(),
             waiting: Waiting::default(),
             progress: Progress::default(),
             leaders: LeaderWatch::default(),
@@ -94,7 +79,7 @@ impl Core {
 
     /// Takes in the end of a flush of `bytes` bytes of the log.
     pub fn flushed(&mut self, done: FlushDone, bytes: u64, took: Duration) {
-        self.flush_pace.note(Instant::now(), bytes, took);
+        self.disk.note_flush(bytes, took);
         self.commit_clock.log_flushed(took.as_nanos() as u64);
         self.engine.flushed(now_ms(), done);
     }
@@ -103,34 +88,25 @@ impl Core {
     /// got before and has not begun; it may have become too large for that.
     pub fn take_quick_flush(&mut self, put_off: Option<FlushJob>) -> Option<FlushJob> {
         // If another flush is due, the log has begun anew since.
-        if self.flush_due.is_none() {
-            self.flush_due = put_off.and_then(|job| self.engine.renew_flush(job));
+        let put_off = put_off.filter(|_| !self.disk.has_flush_due());
+        if let Some(job) = put_off.and_then(|job| self.engine.renew_flush(job)) {
+            self.disk.flush(job);
         }
-        let is_own = |job: &mut FlushJob| job.is_awaited() && self.flush_pace.is_quick(job.bytes());
-        self.flush_due.take_if(is_own)
-    }
-
-    /// Hands the flush that is due to the flusher.
-    pub fn hand_over_flush(&mut self) {
-        if let (Some(flusher), Some(job)) = (&self.flusher, self.flush_due.take()) {
-            flusher.hand(job);
-        }
+        self.disk.take_quick_flush()
     }
 
     /// Takes in the stager's results, and hands it the next jobs.
     pub fn hear_stager(&mut self) {
-        let Some(stager) = &self.stager else { return };
-        while let Some(done) = stager.next_done() {
+        while let Some(done) = self.disk.next_staged() {
             if let Some(job) = self.engine.staged(now_ms(), done) {
-                stager.hand(job);
+                self.disk.stage(job);
             }
         }
     }
 
     /// Hands the reader's answers to the engine.
     pub fn hear_reader(&mut self) {
-        let Some(reader) = &self.reader else { return };
-        while let Some(done) = reader.next_done() {
+        while let Some(done) = self.disk.next_served() {
             self.engine.served(done);
         }
     }
@@ -199,9 +175,7 @@ impl Station for Core {
     fn parts(&mut self) -> (&mut Engine, Outlet<'_>) {
         let outlet = Outlet {
             line: &mut self.line,
-            flush_due: &mut self.flush_due,
-            stager: &self.stager,
-            reader: &self.reader,
+            disk: &mut self.disk,
             waiting: &mut self.waiting,
             progress: &mut self.progress,
             grastate: &mut self.grastate,

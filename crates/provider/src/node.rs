@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
 use trireme_node::state_file::ConflictLine;
-use trireme_node::{Latency, Stage, StageTimer, Station, monotonic_ns, unix_ms};
-use trireme_replicator::{Answer, Event, Gtid, Loss, Ticket, TrxId, Work};
+use trireme_node::{Station, unix_ms};
+use trireme_replicator::{Answer, Event, Loss, Ticket, TrxId, Work};
 use trireme_wsrep_abi::InitSettings;
 
 use crate::conflict_log::{self, ConflictLog};
@@ -20,6 +20,8 @@ use crate::logging::Logger;
 use crate::options::Options;
 use crate::reactor::Reactor;
 use crate::reporter::Reporter;
+use crate::server_state::ServerState;
+use crate::times::Times;
 use crate::transaction::Transaction;
 use crate::waiting::Waiting;
 
@@ -37,8 +39,8 @@ pub struct Node {
     pub reporter: Mutex<Option<Reporter>>,
     /// When init() was called.
     pub started_at_unix_ms: u64,
-    /// True while the server is asked for its database's position.
-    pub asks_server: AtomicBool,
+    /// The state of the server around this provider.
+    pub server: ServerState,
     /// The connection's thread; none while disconnected.
     pub reactor: Mutex<Option<Reactor>>,
     /// Transactions that have appended data or keys and were not certified yet.
@@ -47,16 +49,10 @@ pub struct Node {
     conflicts: Mutex<ConflictLog>,
     /// `cert.log_conflicts`.
     pub logs_conflicts: AtomicBool,
-    /// The times of the stages that the server's threads go through without the node's lock.
-    stages: Mutex<StageTimer>,
-    /// The durations of certify() for write-sets that were ordered.
-    commit_time: Mutex<Latency>,
+    /// The times that the server's threads measure.
+    pub times: Times,
     /// `repl.max_ws_size`.
     pub max_ws_bytes: AtomicU64,
-    /// True once the server's storage engines are up.
-    pub server_running: AtomicBool,
-    /// The database's position by the server's own --wsrep-recover: it cannot change until the server runs.
-    pub recovered: OnceLock<Gtid>,
     /// True after the warning that others may read the traffic: it comes once per start.
     pub has_told_exposure: AtomicBool,
 }
@@ -70,16 +66,13 @@ impl Node {
             options: Mutex::new(options),
             reporter: Mutex::new(None),
             started_at_unix_ms: unix_ms(),
-            asks_server: AtomicBool::new(false),
+            server: ServerState::default(),
             reactor: Mutex::new(None),
             executing: Mutex::new(HashSet::new()),
             conflicts: Mutex::default(),
             logs_conflicts: AtomicBool::new(false),
-            stages: Mutex::default(),
-            commit_time: Mutex::new(Latency::default()),
+            times: Times::default(),
             max_ws_bytes: AtomicU64::new(i32::MAX as u64),
-            server_running: AtomicBool::new(false),
-            recovered: OnceLock::new(),
             has_told_exposure: AtomicBool::new(false),
         }
     }
@@ -120,41 +113,6 @@ impl Node {
         conflicts.newest(most)
     }
 
-    /// Notes the end of a stage that began at `began_ns`.
-    pub fn note_stage(&self, stage: Stage, began_ns: u64) {
-        let took_ns = monotonic_ns().saturating_sub(began_ns);
-        let mut stages = (self.stages.lock()).unwrap_or_else(PoisonError::into_inner);
-        stages.add(stage, took_ns);
-    }
-
-    /// Returns a copy of the times measured without the node's lock; [`trireme_node::CommitClock::timer`] has the
-    /// others.
-    pub fn stages(&self) -> StageTimer {
-        (self.stages.lock())
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Notes that a write-set was ordered; its certify() began at `began_ns`.
-    pub fn note_commit_time(&self, began_ns: u64) {
-        let took = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
-        let mut commit_time = (self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner);
-        commit_time.add(took.as_secs_f64());
-    }
-
-    /// Returns the durations of certify() since the last reset.
-    pub fn commit_time(&self) -> Latency {
-        *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Resets the measured times (FLUSH STATUS).
-    pub fn reset_commit_time(&self) {
-        *(self.commit_time.lock()).unwrap_or_else(PoisonError::into_inner) = Latency::default();
-        (self.stages.lock())
-            .unwrap_or_else(PoisonError::into_inner)
-            .reset();
-    }
-
     /// Makes the connection's thread check its deadlines again.
     pub fn wake_reactor(&self) {
         if let Some(reactor) = self
@@ -188,7 +146,7 @@ impl UnderLock for Core {
 
     fn pump(&mut self) {
         Station::pump(self);
-        self.hand_over_flush();
+        self.disk.hand_over_flush();
     }
 
     fn take_work(&mut self) -> Option<Work> {

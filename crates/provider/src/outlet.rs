@@ -12,19 +12,16 @@ use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
 use trireme_replicator as replicator;
 
 use crate::convert::uuid_to_abi;
+use crate::disk_threads::DiskThreads;
 use crate::grastate::{Grastate, GrastateError};
 use crate::logging::Logger;
-use crate::reader::Reader;
-use crate::stager::Stager;
 use crate::termination::end_process;
 use crate::waiting::Waiting;
 
 /// The parts of [`crate::core::Core`] that the engine's requests need.
 pub struct Outlet<'a> {
     pub line: &'a mut Option<Line>,
-    pub flush_due: &'a mut Option<FlushJob>,
-    pub stager: &'a Option<Stager>,
-    pub reader: &'a Option<Reader>,
+    pub disk: &'a mut DiskThreads,
     pub waiting: &'a mut Waiting,
     pub progress: &'a mut Progress,
     pub grastate: &'a mut Grastate,
@@ -117,20 +114,15 @@ impl Host for Outlet<'_> {
     }
 
     fn flush(&mut self, job: FlushJob) {
-        // The thread with the lock hands the job over before it releases the lock.
-        *self.flush_due = Some(job);
+        self.disk.flush(job);
     }
 
     fn stage(&mut self, job: StageJob) {
-        if let Some(stager) = self.stager {
-            stager.hand(job);
-        }
+        self.disk.stage(job);
     }
 
     fn serve(&mut self, job: ServeJob) {
-        if let Some(reader) = self.reader {
-            reader.hand(job);
-        }
+        self.disk.serve(job);
     }
 
     fn fail(&mut self, text: &str) {

@@ -90,7 +90,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             flush.job = core.take_quick_flush(flush.job.take());
             (core.idle_ms(), core.is_cut_off(), core.waits_for_others())
         });
-        if waits && !node.server_running.load(Ordering::Acquire) && termination::is_wanted() {
+        if waits && !node.server.runs() && termination::is_wanted() {
             (node.logger).info("SIGTERM: ending while the others are not there yet");
             termination::let_it();
         }

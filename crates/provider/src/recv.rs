@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use trireme_node::{Stage, monotonic_ns};
@@ -52,7 +51,7 @@ pub fn run(node: &Node, recv_ctx: *mut c_void) -> WsrepStatus {
             Task::View(view) => {
                 let ok = install_view(node, recv_ctx, &view);
                 if view.primary {
-                    node.server_running.store(true, Ordering::SeqCst);
+                    node.server.note_runs();
                 }
                 Event::WorkDone { work: id, ok }
             }
@@ -94,7 +93,7 @@ pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut b
     let began_ns = monotonic_ns();
     // SAFETY: all pointers are valid for the call; `ctx` is what the server gave to this thread.
     let status = unsafe { callback(ctx, &ws_handle, apply.flags, &data, &meta, exit_loop) };
-    node.note_stage(Stage::Apply, began_ns);
+    node.times.note_stage(Stage::Apply, began_ns);
     status == CbStatus::SUCCESS
 }
 

@@ -119,7 +119,7 @@ impl Node {
         let local = starting_position(state, passed, interrupted);
         let is_lost = state.uuid.is_nil() && !interrupted.is_known();
         let is_known = local.seqno >= 0 || is_lost;
-        if is_known || passed != Gtid::UNDEFINED || self.server_running.load(Ordering::SeqCst) {
+        if is_known || passed != Gtid::UNDEFINED || self.server.runs() {
             return (local, false);
         }
         match self.ask_server() {
@@ -134,7 +134,7 @@ impl Node {
     /// Returns true if grastate.dat was removed and the server does not run yet: nobody vouches for the database's
     /// content.
     pub fn is_unvouched(&self) -> bool {
-        let is_running = self.server_running.load(Ordering::SeqCst);
+        let is_running = self.server.runs();
         !is_running && self.peek(|core| core.grastate.says_nothing())
     }
 
@@ -174,21 +174,18 @@ impl Node {
 
     /// Runs the server's own `--wsrep-recover`. None: it failed, and the error was logged.
     fn ask_server(&self) -> Option<Gtid> {
-        if let Some(recovered) = self.recovered.get() {
-            return Some(*recovered);
+        if let Some(recovered) = self.server.recovered() {
+            return Some(recovered);
         }
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
              --wsrep-recover for it",
         );
-        self.asks_server.store(true, Ordering::Relaxed);
-        let recovered = recover_position();
-        self.asks_server.store(false, Ordering::Relaxed);
-        match recovered {
+        let ask = || recover_position().map(|recovered| gtid_from_abi(&recovered));
+        match self.server.recover(ask) {
             Ok(recovered) => {
-                let recovered = gtid_from_abi(&recovered);
                 self.logger.info(format!("recovered position: {recovered}"));
-                Some(*self.recovered.get_or_init(|| recovered))
+                Some(recovered)
             }
             Err(error) => {
                 self.logger.warn(format!(
@@ -296,31 +293,12 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
             });
         }
         "gmcast.peer_addr" => {
-            let Typed::Str(address) = &change.value else {
-                return Ok(());
-            };
-            let peer = crate::url::HostPort::parse_with_scheme(address)
-                .map_err(|error| error.to_string())?;
-            let port = peer.port_or(options.base_port());
-            let seed = trireme_transport::HostPort {
-                host: peer.host,
-                port,
-            };
-            node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
-        }
-        "pc.bootstrap" if change.value == Typed::Bool(false) => {}
-        "pc.bootstrap" => {
-            let override_id = random_uuid().map_err(|error| error.to_string())?;
-            let refused = node.with(|core| {
-                let group = core.engine.group_mut();
-                let refused = group.is_some_and(|group| group.refuses_override());
-                core.group(GroupEvent::ForcePrimary { override_id });
-                refused
-            });
-            if refused {
-                return Err(trireme_group::tell_no_more_overrides());
+            if let Typed::Str(address) = &change.value {
+                add_seed(node, address, options.base_port())?;
             }
         }
+        "pc.bootstrap" if change.value == Typed::Bool(false) => {}
+        "pc.bootstrap" => force_primary(node)?,
         "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
         "pc.ignore_sb"
         | "pc.ignore_quorum"
@@ -343,7 +321,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
              to keep a node out, stop it",
         ),
         // Other members hear of it with the next heartbeat.
-        "repl.sequencer" => node.with(|core| {
+        "repl.leader" => node.with(|core| {
             if let Some(group) = core.engine.group_mut() {
                 group.config_mut().preference = leadership_preference(&options);
             }
@@ -362,6 +340,33 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
     }
     node.wake_reactor();
     Ok(())
+}
+
+/// Makes the mesh call a further address (`gmcast.peer_addr`).
+fn add_seed(node: &Node, address: &str, base_port: u16) -> Result<(), String> {
+    let peer = crate::url::HostPort::parse_with_scheme(address);
+    let peer = peer.map_err(|error| error.to_string())?;
+    let seed = trireme_transport::HostPort {
+        port: peer.port_or(base_port),
+        host: peer.host,
+    };
+    node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
+    Ok(())
+}
+
+/// Makes this node's component primary (`pc.bootstrap`), as an override. Err: the history cannot take another one.
+fn force_primary(node: &Node) -> Result<(), String> {
+    let override_id = random_uuid().map_err(|error| error.to_string())?;
+    let refused = node.with(|core| {
+        let group = core.engine.group_mut();
+        let refused = group.is_some_and(|group| group.refuses_override());
+        core.group(GroupEvent::ForcePrimary { override_id });
+        refused
+    });
+    match refused {
+        true => Err(trireme_group::tell_no_more_overrides()),
+        false => Ok(()),
+    }
 }
 
 /// Requests the new weight, which is ordered like a write-set. SET returns when the weight is in force.

@@ -31,7 +31,7 @@ impl StateOfNode {
         // Percentiles are computed from copies, without the lock.
         let (mut file, of_commits) =
             node.peek(|core| (state_of(node, core), core.commit_clock.timer().clone()));
-        file.commit_us = commit_times(&[&of_commits, &node.stages()]);
+        file.commit_us = commit_times(&[&of_commits, &node.times.stages()]);
         file.written_at_unix_ms = now;
         file.node.segment = segment.clamp(0, 255) as u8;
         file.node.weight = weight.clamp(0, 255) as u8;
@@ -140,7 +140,7 @@ fn state(node: &Node, core: &Core, status: &Status) -> State {
         .to_owned(),
         node_state: status.local_state as i64,
         node_state_comment: status.local_state_comment.to_owned(),
-        server_running: (node.server_running).load(std::sync::atomic::Ordering::Relaxed),
+        server_running: node.server.runs(),
         view: (link.map(|link| link.group.configuration().number)).filter(|number| *number > 0),
         last_committed: status.last_committed,
         lag_seqnos: status.lag_seqnos,

@@ -22,7 +22,7 @@ pub fn collect(node: &Node) -> Stats {
             options.duration_ms("evs.delay_margin"),
         )
     };
-    let commit_time = node.commit_time().to_string();
+    let commit_time = node.times.commits().to_string();
     let (mut stats, of_commits) = node.peek(|core| {
         let status = core.engine.status();
         let group = core.engine.link().map(|link| GroupStats {
@@ -57,7 +57,7 @@ pub fn collect(node: &Node) -> Stats {
     });
     // Without the lock: this goes through every histogram.
     if let Some(own) = &mut stats.own {
-        fill_stages(own, &[&of_commits, &node.stages()]);
+        fill_stages(own, &[&of_commits, &node.times.stages()]);
     }
     stats
 }

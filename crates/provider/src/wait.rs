@@ -1,8 +1,6 @@
 //! The reason for which a node waits, for the state-and-event file. Group and replicator know the reasons; this module
 //! gives them the words of docs/state-and-event-file.md.
 
-use std::sync::atomic::Ordering;
-
 use trireme_group::{ComponentState, Group, Member};
 use trireme_node::now_ms;
 use trireme_node::state_file::{Peer, Wait};
@@ -13,7 +11,7 @@ use crate::node::Node;
 
 /// Returns the wait; None: the node waits for nothing, or is not connected.
 pub fn wait_of(node: &Node, core: &Core) -> Option<Wait> {
-    if node.asks_server.load(Ordering::Relaxed) {
+    if node.server.is_asked() {
         let text = "asking the server for its database's position (--wsrep-recover): after a crash InnoDB recovers first";
         return Some(wait("database-position", text));
     }

@@ -128,21 +128,16 @@ impl Control {
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {
         let from = id.incarnation;
         let anybody = planted(Mutant::EvictedDelivered).then_some(NodeState::Synced);
-        let Some(state) = self.members.state_of(from).or(anybody) else {
-            return Effect::Voided {
-                id,
-                reason: "the origin is not a member".into(),
-            };
+        let voided = |reason: &'static str| Effect::Voided {
+            id,
+            reason: reason.into(),
         };
+        let Some(state) = self.members.state_of(from).or(anybody) else {
+            return voided("the origin is not a member");
+        };
+        let may_write = state != NodeState::Joiner || planted(Mutant::JoinerWrites);
         match message {
-            Message::WriteSet(_)
-                if state == NodeState::Joiner && !planted(Mutant::JoinerWrites) =>
-            {
-                Effect::Voided {
-                    id,
-                    reason: "the origin has not joined".into(),
-                }
-            }
+            Message::WriteSet(_) if !may_write => voided("the origin has not joined"),
             Message::WriteSet(write_set) => self.write_set(id, write_set),
             Message::StateRequest {
                 request,
@@ -174,9 +169,9 @@ impl Control {
                 policy,
                 text,
             } => {
+                let may_vote = state != NodeState::Joiner && !self.members.abstains(from);
                 // A ballot on a seqno that was not ordered yet is ignored, and so is one of a member without a
                 // database.
-                let may_vote = state != NodeState::Joiner && !self.members.abstains(from);
                 if may_vote && seqno <= self.seqno() {
                     self.votes.cast(seqno, from, ballot, policy);
                 }

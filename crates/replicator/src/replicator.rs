@@ -131,10 +131,7 @@ impl Replicator {
             Event::Unserved { to, seqno } => self.membership().unserved(to, seqno),
 
             Event::Certify {
-                ticket,
-                trx,
-                conn: _,
-                draft,
+                ticket, trx, draft, ..
             } => self.clients().certify(ticket, trx, draft),
             Event::CommitOrderEnter { ticket, owner } => {
                 self.clients().commit_order_enter(ticket, owner)

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use trireme_engine::{KeepMark, MARK_BYTES};
+use trireme_engine::{KeepMark, MARK_BYTES, OpenDisk};
 use trireme_log::{Disk, DiskFile, MemoryDisk};
 
 use crate::mark::MemoryMark;
@@ -44,6 +44,25 @@ impl Default for Doom {
 }
 
 impl Doom {
+    /// Returns a function that opens this disk, for the process with this fate.
+    pub fn opens(&self, disk: &MemoryDisk) -> OpenDisk {
+        let (disk, doom) = (disk.clone(), self.clone());
+        Box::new(move || {
+            Box::new(DoomedDisk {
+                disk: disk.clone(),
+                doom: doom.clone(),
+            })
+        })
+    }
+
+    /// Returns this mark, for the process with this fate.
+    pub fn mark(&self, mark: &MemoryMark) -> Box<dyn KeepMark> {
+        Box::new(DoomedMark {
+            mark: mark.clone(),
+            doom: self.clone(),
+        })
+    }
+
     /// Lets the process do so many more steps, then die.
     pub fn seal(&self, steps: u64) {
         self.0.steps_left.store(steps, Relaxed);
@@ -105,11 +124,10 @@ impl Doom {
 }
 
 /// A disk on which each change is a step.
-pub struct DoomedDisk {
-    /// The disk itself.
-    pub disk: MemoryDisk,
+struct DoomedDisk {
+    disk: MemoryDisk,
     /// The fate of the process that uses the disk.
-    pub doom: Doom,
+    doom: Doom,
 }
 
 struct DoomedFile {
@@ -197,11 +215,10 @@ impl DiskFile for DoomedFile {
 }
 
 /// A mark on which each change is a step.
-pub struct DoomedMark {
-    /// The mark itself.
-    pub mark: MemoryMark,
+struct DoomedMark {
+    mark: MemoryMark,
     /// The fate of the process that uses the mark.
-    pub doom: Doom,
+    doom: Doom,
 }
 
 impl KeepMark for DoomedMark {

@@ -31,7 +31,7 @@ pub struct Edit {
     #[arg(long)]
     pub plain_load: bool,
     /// Measure no round trips; leadership moves only after a failure, as in older schedules
-    #[arg(long = "office-stays")]
+    #[arg(long = "leadership-stays")]
     pub leadership_stays: bool,
     /// Use the shipped constants, as in older schedules, not scaled-down ones
     #[arg(long)]
@@ -121,7 +121,7 @@ impl Edit {
             words.push("--plain-load".to_owned());
         }
         if self.leadership_stays {
-            words.push("--office-stays".to_owned());
+            words.push("--leadership-stays".to_owned());
         }
         if self.as_shipped {
             words.push("--as-shipped".to_owned());

@@ -21,6 +21,7 @@ pub mod mark;
 #[cfg(feature = "mutants")]
 pub mod mutants;
 pub mod network;
+mod node_settings;
 pub mod plan;
 pub mod profile;
 pub mod profiles;

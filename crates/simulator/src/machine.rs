@@ -315,6 +315,17 @@ impl Machine {
 }
 
 impl Process {
+    /// Begins a connection. `failed_syncs`: the flushes of the log's disk that have failed so far.
+    pub fn begin_connection(&mut self, start: u64, incarnation: Incarnation, failed_syncs: u64) {
+        self.start = start;
+        self.incarnation = incarnation;
+        self.progress = Progress::default();
+        self.counted = Default::default();
+        self.leaving_us = None;
+        self.cut_off = false;
+        self.failed_syncs_before = failed_syncs;
+    }
+
     /// Clears the state of the connection: it is gone, and the server lives.
     pub fn loses_connection(&mut self) {
         self.inbox.retain(|input| !input.is_of_connection());

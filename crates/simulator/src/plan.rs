@@ -114,7 +114,7 @@ pub enum BadSeat {
     Far,
     /// It becomes slow once it leads and the faults are over.
     Slow,
-    /// Its operator forbids it (`repl.sequencer=never`).
+    /// Its operator forbids it (`repl.leader=never`).
     Unwanted,
 }
 
@@ -139,7 +139,7 @@ pub struct NodePlan {
     pub arbitrator: bool,
     /// The plan of its server.
     pub server: ServerPlan,
-    /// `repl.sequencer`.
+    /// `repl.leader`.
     pub preference: Preference,
 }
 

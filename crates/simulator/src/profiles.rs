@@ -220,7 +220,7 @@ pub const ALL: &[Profile] = &[
         ..PLAIN
     },
     Profile {
-        name: "office",
+        name: "leadership",
         sizes: &[3, 3, 4, 5],
         faults: (0, 6),
         mix: &[

@@ -2,8 +2,6 @@
 //! requested. A read of the whole entry would block everything else for seconds (measured: 0.7 to 2 s per GiB), and
 //! members replace a leader that is silent for so long.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use trireme_group::{
     Body, Delivery, ENTRY_HEAD_BYTES, Entry, EntryHead, LogReader, NotNow, Position, SubmissionId,
@@ -22,11 +20,6 @@ impl Storage {
     /// Returns the open log, if there is one.
     pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_ref()
-    }
-
-    /// Returns a token for this log and its suffix: bytes that were read with another one no longer count.
-    pub(crate) fn log_token(&self) -> &Arc<()> {
-        &self.log_token
     }
 
     /// Returns the findings of the log's reads.

@@ -6,7 +6,7 @@ use trireme_log::{Disk, Durability, Log, LogConfig, LogError};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
-use crate::recovery::{self, Recovery};
+use crate::recovery::{self, Doubts, Recovery};
 use crate::session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 use crate::start::StartError;
 use crate::storage::Storage;
@@ -79,16 +79,15 @@ impl Storage {
     }
 
     /// Reads back the log of an earlier process. None: there is no log, or no useful one. `database`: the history of
-    /// the database, nil if unknown. Payloads beyond `held_bytes` stay in the log. `volume_failed`: an earlier
-    /// connection of this process has seen the log's volume fail.
+    /// the database, nil if unknown. Payloads beyond `held_bytes` stay in the log.
     pub fn recover(
         &mut self,
         database: Uuid,
         held_bytes: usize,
-        volume_failed: bool,
+        doubts: Doubts,
     ) -> Result<Option<Recovery>, LogError> {
         let mut found = None;
-        let recovered = self.recover_log(database, held_bytes, volume_failed, &mut found);
+        let recovered = self.recover_log(database, held_bytes, doubts, &mut found);
         // The volume may have lost entries that the cache still gives back: the next process must not rely on them.
         if let (Err(error), Some(id)) = (&recovered, found) {
             let may_lose = error.is_of_volume() && !error.is_of_read();
@@ -104,7 +103,7 @@ impl Storage {
         &mut self,
         database: Uuid,
         held_bytes: usize,
-        volume_failed: bool,
+        doubts: Doubts,
         found_log: &mut Option<Uuid>,
     ) -> Result<Option<Recovery>, LogError> {
         let Some(identity) = Log::identity_on((self.disk)().as_ref())? else {
@@ -157,7 +156,7 @@ impl Storage {
                 }
             };
         let last_session = last.as_ref();
-        let forgotten = self.missing(last_session, &log, damaged, lost_views, volume_failed);
+        let forgotten = self.missing(last_session, &log, damaged, lost_views, doubts);
         let recovery = Recovery {
             history,
             control,
@@ -185,7 +184,7 @@ impl Storage {
         log: &Log,
         damaged: bool,
         lost_views: bool,
-        volume_failed: bool,
+        doubts: Doubts,
     ) -> Forgotten {
         let boot_id = self.session.boot_id;
         let forgotten =
@@ -193,7 +192,7 @@ impl Storage {
         let marked = (self.marker).examine(last, boot_id, log.written_end());
         let lost = match marked {
             Err(reason) => Some(reason),
-            Ok(()) if volume_failed => {
+            Ok(()) if doubts.volume_failed => {
                 Some("the volume of the write-set log has failed".to_owned())
             }
             Ok(()) => None,
@@ -205,7 +204,7 @@ impl Storage {
             ));
         }
         let id = last.map_or(Uuid::NIL, |session| session.log);
-        let is_other = !self.last_log.is_nil() && id != self.last_log;
+        let is_other = !doubts.last_log.is_nil() && id != doubts.last_log;
         if is_other {
             self.tell_of_log(
                 "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \

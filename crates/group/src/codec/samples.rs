@@ -240,7 +240,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
         ("promise", Message::Promise(promise)),
         ("refuse", Message::Refuse { promised: term() }),
         (
-            "take-office",
+            "take-leadership",
             Message::TakeLeadership {
                 number: 8,
                 forced: None,
@@ -404,7 +404,7 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
             },
         ),
         (
-            "take-office-forced",
+            "take-leadership-forced",
             Message::TakeLeadership {
                 number: 8,
                 forced: Some(uuid(0xd1)),

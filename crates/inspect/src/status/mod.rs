@@ -47,7 +47,10 @@ impl StatusReport {
     pub fn new(survey: &Survey) -> Self {
         // This fallback is never used: a survey always has its first node.
         let first = survey.nodes().next().cloned().unwrap_or_default();
-        let leader = first.status("wsrep_trireme_sequencer");
+        let leader = match first.status("wsrep_trireme_leader") {
+            "" => first.status("wsrep_trireme_sequencer"), // an earlier version
+            name => name,
+        };
         let newest = survey
             .nodes()
             .filter_map(|node| node.whole("wsrep_last_committed"))

@@ -56,6 +56,16 @@ fn what_the_provider_tells_is_shown() {
 }
 
 #[test]
+fn an_earlier_version_names_the_leader_by_the_variables_old_name() {
+    let told = [
+        ("wsrep_trireme_leader", ""),
+        ("wsrep_trireme_sequencer", "node2"),
+    ];
+    let text = report(vec![node("node1", &told)]).text();
+    assert!(text.contains("leader node2"), "{text}");
+}
+
+#[test]
 fn the_missing_and_the_silent_are_named() {
     let mut members = vec![member(node("node1", &[])), member(node("node2", &[]))];
     members.push(Member {
@@ -98,7 +108,7 @@ fn hostile_names_do_no_harm() {
     let changes = [
         ("@wsrep_node_name", name.as_str()),
         ("@wsrep_cluster_name", name.as_str()),
-        ("wsrep_trireme_sequencer", name.as_str()),
+        ("wsrep_trireme_leader", name.as_str()),
         ("wsrep_trireme_left_out", name.as_str()),
     ];
     let report = report(vec![node("node1", &changes)]);

@@ -161,7 +161,7 @@ impl Case {
         let length: Duration = plan.length();
         match self {
             Self::Failover(fault, victim) => {
-                failover::measure(site, fault, victim, plan.office_option.as_deref())
+                failover::measure(site, fault, victim, plan.leader_option.as_deref())
             }
             Self::Far(place) => distance::far(site, place, plan.settling(), length),
             Self::Regions => distance::regions(site, plan.settling(), length),

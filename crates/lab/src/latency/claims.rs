@@ -53,10 +53,10 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
         in_every_trial(
             records,
             (
-                "The sequencer is killed, paused or cut off: no client of the others waits longer than 0.5 s.",
+                "The leader is killed, paused or cut off: no client of the others waits longer than 0.5 s.",
                 "ms",
             ),
-            |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Sequencer),
+            |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Leader),
             gap_of_victim,
             |_| Bound::Most(500.0),
         ),
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_struck_another_member_says_nothing_of_its_victim() {
-        let mut records = vec![killed(TRIREME, "sequencer", 1, 900.0, 10.0)];
+        let mut records = vec![killed(TRIREME, "leader", 1, 900.0, 10.0)];
         let figures = &mut records[0].measured.figures;
         figures.insert(MOVED_BEFORE.to_string(), 1.0);
         assert_eq!(gaps(&records)[1].trireme.state, State::NotMeasured);

@@ -20,7 +20,7 @@ pub const QUIET_GAP: &str = "gap_without_fault_ms";
 
 /// The figure: 1 if the leader changed before the fault, so that the fault struck another member than the trial names;
 /// else 0.
-pub const MOVED_BEFORE: &str = "sequencer_moved_before";
+pub const MOVED_BEFORE: &str = "leader_moved_before";
 
 /// The figure: the second of the trial's time series at which the fault comes.
 pub const FAULT_AT: &str = "fault_at_s";
@@ -39,12 +39,12 @@ pub fn measure(
     site: &mut Site,
     fault: Fault,
     victim: Victim,
-    office_option: Option<&str>,
+    leader_option: Option<&str>,
 ) -> Result<Measured, LatencyError> {
     // If no member names the leader yet, the node that was started first is taken.
-    let sequencer = site.sequencer(0)?.unwrap_or(0);
-    let (struck, others) = split(sequencer, victim);
-    if let (Victim::Sequencer, Some(option)) = (victim, office_option) {
+    let leader = site.leader(0)?.unwrap_or(0);
+    let (struck, others) = split(leader, victim);
+    if let (Victim::Leader, Some(option)) = (victim, leader_option) {
         let statement = format!("SET GLOBAL wsrep_provider_options = '{option}'");
         site.cluster.sql(struck)?.exec(&statement)?;
     }
@@ -53,7 +53,7 @@ pub fn measure(
     let quiet = Window::new(Instant::now(), LENGTH);
     sleep_until(quiet.to)?;
 
-    let is_leader = site.sequencer(others[0])?.map(|now| now == struck);
+    let is_leader = site.leader(others[0])?.map(|now| now == struck);
     let held_back_ms = flow_control_ms(site, others[0])?;
     let struck_window = Window::new(Instant::now(), LENGTH);
     fault.strike(site, struck, struck_window.to)?;
@@ -62,7 +62,7 @@ pub fn measure(
     let held_back_ms = flow_control_ms(site, others[0])? - held_back_ms;
     figures.push(("flow_control_ms", held_back_ms));
     if let Some(is_leader) = is_leader {
-        let moved = is_leader != (victim == Victim::Sequencer);
+        let moved = is_leader != (victim == Victim::Leader);
         figures.push((MOVED_BEFORE, f64::from(u8::from(moved))));
     }
     // There are as many seconds before the fault as after it.
@@ -79,10 +79,10 @@ fn flow_control_ms(site: &Site, i: usize) -> Result<f64, LatencyError> {
 }
 
 /// The number of the victim, and those of the other two nodes.
-fn split(sequencer: usize, victim: Victim) -> (usize, [usize; 2]) {
+fn split(leader: usize, victim: Victim) -> (usize, [usize; 2]) {
     let struck = match victim {
-        Victim::Sequencer => sequencer,
-        Victim::Other => (sequencer + 2) % 3,
+        Victim::Leader => leader,
+        Victim::Other => (leader + 2) % 3,
     };
     (struck, [(struck + 1) % 3, (struck + 2) % 3])
 }
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn the_victim_has_no_client() {
-        for sequencer in 0..3 {
-            assert_eq!(split(sequencer, Victim::Sequencer).0, sequencer);
-            for victim in [Victim::Other, Victim::Sequencer] {
-                let (struck, others) = split(sequencer, victim);
-                assert_eq!(struck == sequencer, victim == Victim::Sequencer);
+        for leader in 0..3 {
+            assert_eq!(split(leader, Victim::Leader).0, leader);
+            for victim in [Victim::Other, Victim::Leader] {
+                let (struck, others) = split(leader, victim);
+                assert_eq!(struck == leader, victim == Victim::Leader);
                 let mut all = vec![struck, others[0], others[1]];
                 all.sort_unstable();
                 assert_eq!(all, [0, 1, 2]);

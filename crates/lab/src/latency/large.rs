@@ -67,7 +67,7 @@ impl Large {
 pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, LatencyError> {
     // At the start, the node that was started first is the leader.
     let origin = match origin {
-        Victim::Sequencer => 0,
+        Victim::Leader => 0,
         Victim::Other => 1,
     };
     let mut client = Sql::connect_socket(&site.cluster.node(origin).socket(), TIMEOUT)?;

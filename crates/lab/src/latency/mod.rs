@@ -185,7 +185,7 @@ mod tests {
                 "case kill -9, part failover, victim other, trireme, repetition 2",
             ]
         );
-        // Two of the sequencer's of Trireme; near, far and far first of both systems.
+        // Two of the leader of Trireme; near, far and far first of both systems.
         assert_eq!(cells.len(), 4 + 2 + 3 * 2 * 2);
     }
 
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(times("galera"), 5 + 3 + 1 + 1 + 2 + 2 + 2 + 1 + 1 + 1);
         let only = latency(&[
             "--victims",
-            "sequencer",
+            "leader",
             "--part",
             "failover",
             "--faults",

@@ -56,8 +56,8 @@ impl Part {
 pub enum Victim {
     /// A member that is not the leader. Galera has no leader, so any member.
     Other,
-    /// The sequencer.
-    Sequencer,
+    /// The leader.
+    Leader,
 }
 
 impl Victim {
@@ -65,7 +65,7 @@ impl Victim {
     pub fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
-            Self::Sequencer => "sequencer",
+            Self::Leader => "leader",
         }
     }
 }
@@ -97,8 +97,8 @@ pub struct Plan {
     /// Faults of part failover [default: all; quick: kill].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub faults: Vec<Fault>,
-    /// The victim of the fault or of the slowness, or the origin of the large transaction. Galera has no sequencer (the
-    /// leader) and runs only the first of these [default: other,sequencer; quick: other].
+    /// The victim of the fault or of the slowness, or the origin of the large transaction. Galera has no leader,
+    /// and runs only the first of these [default: other,leader; quick: other].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub victims: Vec<Victim>,
     /// Length of the measured stretches of the parts far, regions, slow, away (usual), durability, trace and windows
@@ -114,9 +114,9 @@ pub struct Plan {
     /// Sizes of the large transaction of part large, in MiB [default: 1024; quick: 64].
     #[arg(long, value_name = "MIB", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=2000), conflicts_with = "resume")]
     pub large_mib: Vec<u32>,
-    /// Provider option NAME=VALUE set on the sequencer before part failover strikes it, so that it stays the leader.
+    /// Provider option NAME=VALUE set on the leader before part failover strikes it, so that it stays the leader.
     #[arg(long, value_name = "OPTION", conflicts_with = "resume")]
-    pub office_option: Option<String>,
+    pub leader_option: Option<String>,
 }
 
 impl Plan {

@@ -20,7 +20,7 @@ pub const DATABASE: &str = "sbtest";
 pub const ROWS: usize = 10_000;
 
 /// The status variable in which a member names the leader by its `wsrep_node_name`.
-pub const SEQUENCER_STATUS: &str = "wsrep_trireme_sequencer";
+pub const LEADER_STATUS: &str = "wsrep_trireme_leader";
 
 /// A running cluster with its network. Dropping it kills the servers.
 pub struct Site {
@@ -94,10 +94,10 @@ impl Site {
     }
 
     /// The leader, as node `witness` sees it; None if the node does not say.
-    pub fn sequencer(&self, witness: usize) -> Result<Option<usize>, LatencyError> {
+    pub fn leader(&self, witness: usize) -> Result<Option<usize>, LatencyError> {
         let node = self.cluster.node(witness);
         let mut sql = node.sql_with_timeout(Duration::from_secs(5))?;
-        let name = sql.status(SEQUENCER_STATUS)?;
+        let name = sql.status(LEADER_STATUS)?;
         let mut nodes = self.cluster.nodes().iter();
         Ok(name.and_then(|name| nodes.position(|node| node.name == name)))
     }

@@ -72,7 +72,7 @@ pub const COMMITS_RATIO: &str = "commits_ratio";
 /// The node with the hindrance. At the start, the node that was started first is the leader.
 pub fn node_of(victim: Victim) -> usize {
     match victim {
-        Victim::Sequencer => 0,
+        Victim::Leader => 0,
         Victim::Other => 2,
     }
 }

@@ -56,7 +56,7 @@ impl Counters {
             all.certification_failures += count("wsrep_local_cert_failures")?;
             all.brute_force_aborts += count("wsrep_local_bf_aborts")?;
             all.innodb_deadlocks += count("Innodb_deadlocks")?;
-            all.leader_changes_needless += count("wsrep_trireme_offices_needless")?;
+            all.leader_changes_needless += count("wsrep_trireme_leaderships_needless")?;
         }
         Ok(all)
     }

@@ -305,7 +305,8 @@ impl Options {
         self.values.contains_key(key)
     }
 
-    /// Returns the options for the configuration service: all but the hidden ones, sorted by name.
+    /// Returns the options for the configuration service: all but the hidden ones, sorted by name. Old names are not among
+    /// them: as further variables of the server, their defaults could overrule the values of the new names.
     pub fn visible(&self) -> impl Iterator<Item = VisibleOption> + '_ {
         SPECS
             .iter()

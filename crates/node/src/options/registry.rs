@@ -89,8 +89,13 @@ impl Spec {
     }
 }
 
+/// Options that were renamed: old and new name. The old name stays valid.
+const OLD_NAMES: &[(&str, &str)] = &[("repl.sequencer", "repl.leader")];
+
 /// Finds an option by its exact name.
 pub fn find(name: &str) -> Option<&'static Spec> {
+    let renamed = OLD_NAMES.iter().find(|(old, _)| *old == name);
+    let name = renamed.map_or(name, |(_, name)| name);
     SPECS
         .binary_search_by(|spec| spec.name.cmp(name))
         .ok()
@@ -282,6 +287,12 @@ pub const SPECS: &[Spec] = &[
         Shown("FLAT8"),
     )
     .without_effect(),
+    // Trireme's own: whether this node should be the leader (docs/protocol.md).
+    dynamic(
+        "repl.leader",
+        Choice(&["auto", "prefer", "never"]),
+        Shown("auto"),
+    ),
     // Trireme's own: a directory in memory for marks (docs/state-files.md); empty: no marks.
     start("repl.mark_dir", Str, Shown("/dev/shm")),
     dynamic("repl.max_ws_size", MAX_WS_SIZE, Shown("2147483647")),
@@ -290,12 +301,6 @@ pub const SPECS: &[Spec] = &[
     dynamic("repl.require_encryption", Bool, Unshown("no")).not_in_address(),
     // Trireme's own: the file of a secret that all nodes share (docs/security.md).
     dynamic("repl.secret_file", Str, Unshown("")).not_in_address(),
-    // Trireme's own: whether this node should be the leader (docs/protocol.md).
-    dynamic(
-        "repl.sequencer",
-        Choice(&["auto", "prefer", "never"]),
-        Shown("auto"),
-    ),
     start("socket.checksum", COUNT, Shown("2")).without_effect(),
     dynamic("socket.dynamic", Bool, Unshown("no")).not_in_address(),
     start("socket.non_blocking", FLAG, Unshown("0"))
@@ -331,8 +336,8 @@ mod tests {
             .collect();
         sysvars.sort();
         sysvars.dedup();
-        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.fc_desync_state, repl.ist_script, repl.mark_dir,
-        // repl.require_encryption, repl.secret_file, repl.sequencer and socket.ssl_crl.
+        // Galera's 88, pc.bootstrap_expect, pc.wait_evidence, repl.durability, repl.fc_desync_after_ms, repl.fc_desync_state, repl.ist_script, repl.leader, repl.mark_dir,
+        // repl.require_encryption, repl.secret_file and socket.ssl_crl.
         assert_eq!(sysvars.len(), 99);
         assert_eq!(SPECS.iter().filter(|spec| spec.hidden).count(), 8);
     }

@@ -18,8 +18,8 @@ const DEFAULT_STRING: &str = "base_dir = /var/lib/mysql/; base_host = 127.0.0.1;
     pc.checksum = false; pc.ignore_quorum = false; pc.ignore_sb = false; pc.npvo = false; pc.recovery = true; \
     pc.version = 0; pc.wait_prim = true; pc.wait_prim_timeout = PT30S; pc.weight = 1; protonet.backend = asio; \
     protonet.version = 0; repl.causal_read_timeout = PT30S; repl.commit_order = 3; repl.durability = os; \
-    repl.fc_desync_after_ms = 60; repl.fc_desync_state = donor; repl.ist_script = yes; repl.key_format = FLAT8; repl.mark_dir = /dev/shm; repl.max_ws_size = 2147483647; repl.proto_max = 11; \
-    repl.sequencer = auto; socket.checksum = 2; \
+    repl.fc_desync_after_ms = 60; repl.fc_desync_state = donor; repl.ist_script = yes; repl.key_format = FLAT8; repl.leader = auto; repl.mark_dir = /dev/shm; repl.max_ws_size = 2147483647; repl.proto_max = 11; \
+    socket.checksum = 2; \
     socket.recv_buf_size = auto; socket.send_buf_size = auto; ";
 
 fn options(text: &str) -> Options {
@@ -32,6 +32,19 @@ fn change(key: &'static str, value: Typed) -> Change {
 
 fn refused(text: &str) -> OptionError {
     Options::new("/var/lib/mysql/", "127.0.0.1:19031", text).unwrap_err()
+}
+
+#[test]
+fn a_renamed_option_keeps_its_old_name() {
+    let mut options = options("repl.sequencer=never");
+    assert_eq!(options.choice("repl.leader"), "never");
+    assert!(!options.to_string().contains("repl.sequencer"));
+    let changes = options.apply_string("repl.sequencer=prefer", Phase::Runtime);
+    let keys: Vec<_> = changes.unwrap().iter().map(|change| change.key).collect();
+    assert_eq!(keys, ["repl.leader"]);
+    assert_eq!(options.choice("repl.leader"), "prefer");
+    let mut visible = options.visible();
+    assert!(visible.all(|option| option.name != "repl.sequencer"));
 }
 
 #[test]
@@ -191,11 +204,11 @@ fn run_time_changes_follow_the_rules() {
 
 #[test]
 fn words_count_in_any_case() {
-    let options = options("repl.durability=DISK;repl.sequencer=Never;repl.key_format=flat16");
+    let options = options("repl.durability=DISK;repl.leader=Never;repl.key_format=flat16");
     assert_eq!(options.str("repl.durability"), "DISK");
     for (key, word) in [
         ("repl.durability", "disk"),
-        ("repl.sequencer", "never"),
+        ("repl.leader", "never"),
         ("repl.key_format", "FLAT16"),
         ("repl.commit_order", "3"),
     ] {

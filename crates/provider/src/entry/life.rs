@@ -168,7 +168,7 @@ pub unsafe extern "C" fn stats_reset(wsrep: *mut Wsrep) {
                 core.engine.replicator.reset_counters();
                 core.commit_clock.reset();
             });
-            node.reset_commit_time();
+            node.times.reset();
         })
     }
 }

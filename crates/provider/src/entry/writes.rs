@@ -187,7 +187,7 @@ pub unsafe extern "C" fn certify(
                 }
             });
             if answer.gtid.seqno >= 0 {
-                node.note_commit_time(asked_ns);
+                node.times.note_commit(asked_ns);
                 set_meta(meta_of_answer(&answer, own_id, trx, conn));
             }
             recv::status(answer.code)
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn commit_order_enter(
             };
             let began_ns = monotonic_ns();
             let answer = node.call(|_, ticket| Event::CommitOrderEnter { ticket, owner });
-            node.note_stage(Stage::CommitOrder, began_ns);
+            node.times.note_stage(Stage::CommitOrder, began_ns);
             recv::status(answer.code)
         })
     }

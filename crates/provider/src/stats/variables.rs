@@ -4,9 +4,10 @@ use std::ffi::CStr;
 
 use super::Value;
 
-/// Declares the statistics: each field with its variable's name and type, in the order of the contract.
+/// Declares the statistics: each field with its variable's name and type, in the order of the contract. Names behind a
+/// `|` are old ones, which stay valid.
 macro_rules! stats {
-    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty = $var:literal,)+ }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty = $var:literal $(| $old:literal)*,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
@@ -15,9 +16,11 @@ macro_rules! stats {
 
         impl $name {
             pub(super) fn append_to<'a>(&'a self, vars: &mut Vec<(&'static CStr, Value<'a>)>) {
-                $(match Value::from(&self.$field) {
-                    Value::Absent => {}
-                    value => vars.push(($var, value)),
+                $(for name in [$var $(, $old)*] {
+                    match Value::from(&self.$field) {
+                        Value::Absent => {}
+                        value => vars.push((name, value)),
+                    }
                 })+
             }
         }
@@ -162,13 +165,13 @@ stats! {
     /// would be too many).
     OwnStats {
         /// The leader, as far as this node knows: its `wsrep_node_name`, or else its address or member id.
-        leader: String = c"trireme_sequencer",
+        leader: String = c"trireme_leader" | c"trireme_sequencer",
         /// Times that this node took leadership.
-        leaderships_taken: u64 = c"trireme_offices_taken",
+        leaderships_taken: u64 = c"trireme_leaderships_taken" | c"trireme_offices_taken",
         /// Times that this node handed leadership over, to a better member or to leave.
-        leaderships_handed: u64 = c"trireme_offices_handed",
+        leaderships_handed: u64 = c"trireme_leaderships_handed" | c"trireme_offices_handed",
         /// Times that this node took leadership from a leader that was alive all the time.
-        leaderships_needless: u64 = c"trireme_offices_needless",
+        leaderships_needless: u64 = c"trireme_leaderships_needless" | c"trireme_offices_needless",
         /// Peers that are connected without TLS.
         plaintext_links: u64 = c"trireme_plaintext_links",
         /// 1: this node is the leader.

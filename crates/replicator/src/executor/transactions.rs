@@ -195,6 +195,22 @@ impl Transactions {
         Some((ticket, ordered))
     }
 
+    /// Notes the abort of a transaction that has sent nothing. `executing`: it will try to commit.
+    fn abort_unsent(&mut self, victim: TrxId, executing: bool) -> Abort {
+        if executing {
+            self.table.insert(
+                victim,
+                Trx {
+                    phase: Phase::MustAbort,
+                    ordered: None,
+                    previous: None,
+                    commits: false,
+                },
+            );
+        }
+        Abort::done(-1)
+    }
+
     /// Handles abort_certification() (server-contract.md#abort_certification). Returns the answer, and a waiter that
     /// gets BF_ABORT (from commit_order_enter) or CONN_FAIL (from a certify that was not sent).
     pub(crate) fn abort(
@@ -205,18 +221,7 @@ impl Transactions {
         order: &mut Order,
     ) -> Abort {
         let Some(trx) = self.table.get_mut(&victim) else {
-            if executing {
-                self.table.insert(
-                    victim,
-                    Trx {
-                        phase: Phase::MustAbort,
-                        ordered: None,
-                        previous: None,
-                        commits: false,
-                    },
-                );
-            }
-            return Abort::done(-1);
+            return self.abort_unsent(victim, executing);
         };
         let seqno = trx.ordered.as_ref().map_or(-1, |o| o.seqno);
         let refused = Abort {

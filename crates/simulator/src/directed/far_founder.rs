@@ -7,7 +7,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 use crate::plan::Plan;
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OfficeRestless],
+    mutants: &[Mutant::LeadershipRestless],
     plan: |seed| far_founder(cluster(3, seed)),
     play,
 };

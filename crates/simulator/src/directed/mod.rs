@@ -45,7 +45,7 @@ schedules! {
     asked_twice,
     installed_late,
     best_log_leads,
-    old_sequencer_returns,
+    old_leader_returns,
     uncommitted_tail,
     two_halves,
     takeover_without_view,

@@ -6,7 +6,7 @@ use trireme_mutants::Mutant;
 use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OfficeRestless],
+    mutants: &[Mutant::LeadershipRestless],
     plan: |seed| cluster(3, seed),
     play,
 };

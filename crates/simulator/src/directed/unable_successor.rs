@@ -9,7 +9,7 @@ use super::far_founder::far_founder;
 use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OfficeToUnable],
+    mutants: &[Mutant::LeadershipToUnable],
     plan: |seed| {
         let mut plan = far_founder(cluster(3, seed));
         plan.nodes[N2].server.admin.hold_us = crate::server::Span(9_000_000, 9_000_000);

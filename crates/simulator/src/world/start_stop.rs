@@ -2,15 +2,14 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Expected, KeepMark, Link, Start};
+use trireme_engine::{Engine, Expected, Link, Start};
 use trireme_group::{
-    Body, ComponentState, Config, Entry, Incarnation, LogReader, Member, unvouched_override,
+    Body, ComponentState, Entry, Incarnation, LogReader, Member, Uuid, unvouched_override,
 };
-use trireme_log::{Disk, LogConfig, MemoryDisk};
+use trireme_log::MemoryDisk;
 use trireme_replicator::{Gtid, Options, Replicator};
 
 use super::{Happening, World};
-use crate::doom::{DoomedDisk, DoomedMark};
 use crate::machine::{Left, Process, Progress};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -20,6 +19,16 @@ use crate::server::Server;
 const LEAVE_TIMEOUT_US: TimeUs = 2_000_000;
 /// Further time for the server's threads to take the final view.
 const CLOSE_TIMEOUT_US: TimeUs = 10_000_000;
+/// The beginning of a connection.
+struct Begun {
+    /// The id of the history, or of the override, that the operator's order makes.
+    bootstrap: Option<Uuid>,
+    /// The position of the database before.
+    held: Gtid,
+    /// The position with which the node connected.
+    local: Gtid,
+}
+
 /// Time until a failed service is started again.
 const RESTART_US: TimeUs = 1_000_000;
 
@@ -100,14 +109,7 @@ impl World {
         if std::mem::take(&mut machine.detached) {
             machine.doomed = false;
         }
-        let start = machine.starts();
-        process.start = start;
-        process.incarnation = incarnation;
-        process.progress = Progress::default();
-        process.counted = Default::default();
-        process.leaving_us = None;
-        process.cut_off = false;
-        process.failed_syncs_before = machine.disk.failed_syncs();
+        process.begin_connection(machine.starts(), incarnation, machine.disk.failed_syncs());
         let database = process.server.recovered();
         let held = process.server.holds();
         // The process was killed after it had left the cluster: its saved seqno alone cannot be trusted.
@@ -124,9 +126,8 @@ impl World {
             Some(_) => unvouched_override(fresh),
             None => fresh,
         };
-        let replica = machine.replica;
         let me = Member {
-            replica,
+            replica: machine.replica,
             incarnation,
             full_weight: machine.weight,
             name: format!("n{}", node + 1),
@@ -136,20 +137,6 @@ impl World {
             app_protocol: 4,
             ..Member::default()
         };
-        let options = Options {
-            fc_limit: plan.fc_limit,
-            fc_desync_after_ms: plan.fc_desync_after_ms,
-            cert_max_length: plan.cert_max_length,
-            ist_chunk_bytes: plan.ist_chunk_bytes,
-            // Each part takes a round trip: a few parts for an entry are enough.
-            ist_part_bytes: plan.part_bytes.max(100),
-            large_bytes: plan.large_bytes,
-            queue_bytes: plan.queue_bytes,
-            thresholds: plan.scale.replicator,
-            sst_donor: plan.sst_donor.to_owned(),
-            script_before_ist: plan.script_before_ist,
-            ..Options::default()
-        };
         let expect = (plan.founding.as_ref()).map(|founding| {
             machine.listed = founding.list(now).to_vec();
             Expected {
@@ -157,46 +144,15 @@ impl World {
                 history: fresh,
             }
         });
-        let disk = machine.disk.clone();
-        let fate = doom.clone();
-        let open = move || -> Box<dyn Disk> {
-            Box::new(DoomedDisk {
-                disk: disk.clone(),
-                doom: fate.clone(),
-            })
-        };
-        let mark = (plan.marks).then(|| -> Box<dyn KeepMark> {
-            Box::new(DoomedMark {
-                mark: machine.mark.clone(),
-                doom: doom.clone(),
-            })
-        });
         let connect = Start {
-            config: Config {
-                suspect_timeout_ms: plan.suspect_timeout_ms,
-                wait_evidence_ms: plan.wait_evidence_ms,
-                tail_bytes: plan.tail_bytes,
-                window_bytes: plan.window_bytes,
-                large_bytes: plan.large_bytes,
-                part_bytes: plan.part_bytes,
-                staged_bytes: plan.staged_bytes,
-                bulk_bytes: plan.bulk_bytes,
-                thresholds: plan.scale.group,
-                preference: plan.nodes[node].preference,
-                measures: plan.leadership_moves,
-                ..Config::new(me)
-            },
+            config: plan.group_config(node, me),
             promised: machine.promised,
             last_log: machine.last_log,
             recover: plan.recovers,
             boot_id: u128::from(machine.boots).to_le_bytes(),
-            log: LogConfig {
-                segment_bytes: plan.segment_bytes,
-                thresholds: plan.scale.log,
-                ..LogConfig::new("".into(), plan.log_bytes, [0; 16], plan.durability)
-            },
-            disk: Box::new(open),
-            mark,
+            log: plan.log_config(),
+            disk: doom.opens(&machine.disk),
+            mark: (plan.marks).then(|| doom.mark(&machine.mark)),
             // As in `libtrireme.so`; an arbitrator has only one thread.
             flushes_apart: !plan.nodes[node].arbitrator,
             local,
@@ -205,7 +161,7 @@ impl World {
             untouched: database == Some(Gtid::UNDEFINED),
             server_running: process.server.is_running(),
             apply_again: 0,
-            options,
+            options: plan.replicator_options(),
             thresholds: plan.scale.engine,
         };
         let now_ms = machine.clock.now_ms(now);
@@ -222,14 +178,34 @@ impl World {
             machine.process = Some(process);
             return self.start_fails(node, &error);
         }
-        let resumed = (process.engine.link()).is_some_and(|link| link.storage.resumed().is_some());
+        machine.process = Some(process);
+        let begun = Begun {
+            bootstrap: bootstrap.then_some(fresh),
+            held,
+            local,
+        };
+        self.has_begun(node, begun);
+        self.settle(node);
+        self.tell_listed(node);
+    }
+
+    /// Shows the beginning of a connection to the invariants, and tells it.
+    fn has_begun(&mut self, node: NodeId, begun: Begun) {
+        let now = self.now_us;
+        let replica = self.machines[node].replica;
+        let Some(process) = self.machines[node].process.as_deref_mut() else {
+            return;
+        };
+        let link = process.engine.link();
+        let resumed = link.is_some_and(|link| link.storage.resumed().is_some());
+        let held_bytes = link.map_or(0, |link| link.group.payload_bytes());
         if resumed {
-            process.intact = (process.engine.link()).is_some_and(|l| !l.group.is_amnesiac());
+            process.intact = link.is_some_and(|link| !link.group.is_amnesiac());
             self.coverage.resumed += 1;
         }
+        let (start, incarnation) = (process.start, process.incarnation);
         let again = start > process.first_start;
-        let held_bytes = (process.engine.link()).map_or(0, |l| l.group.payload_bytes());
-        machine.process = Some(process);
+        let local = process.engine.replicator.local();
         let size = Seen::Size {
             name: "bytes of the log that a restart holds",
             value: held_bytes as u64,
@@ -245,43 +221,56 @@ impl World {
             } else {
                 "starts its process"
             };
-            let how = if bootstrap { ", to bootstrap," } else { "" };
+            let how = match begun.bootstrap {
+                Some(_) => ", to bootstrap,",
+                None => "",
+            };
             format!(
-                "n{} {begins} {start} ({incarnation}){how} with its database at {local}",
-                node + 1
+                "n{} {begins} {start} ({incarnation}){how} with its database at {}",
+                node + 1,
+                begun.local
             )
         });
         // A founder's database is at 0 before it has stored any position.
-        let local = (self.machines[node].process.as_ref()).map(|p| p.engine.replicator.local());
-        let founded = local.filter(|at| held == Gtid::UNDEFINED && at.is_known() && at.seqno == 0);
-        let Gtid { uuid, seqno } = founded.unwrap_or(held);
+        let is_founder = begun.held == Gtid::UNDEFINED && local.is_known() && local.seqno == 0;
+        let Gtid { uuid, seqno } = if is_founder { local } else { begun.held };
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
         self.see_log(node);
         self.see_resumed(node);
         self.show_taken_up(node);
-        if bootstrap && resumed {
+        if let Some(fresh) = begun.bootstrap {
+            self.has_bootstrapped(node, fresh, resumed);
+        }
+    }
+
+    /// Shows a bootstrap. `fresh`: the id of its history, or of its override. `resumed`: the node goes on with its log.
+    fn has_bootstrapped(&mut self, node: NodeId, fresh: Uuid, resumed: bool) {
+        let now = self.now_us;
+        let Some(process) = self.machines[node].process.as_deref_mut() else {
+            return;
+        };
+        let start = process.start;
+        if resumed {
             // A node that continues the old log alone overrides the others.
             self.overrides.push((node, start, fresh));
             let override_id = fresh;
             self.watch.see(now, node, Seen::Overridden { override_id });
-        } else if let (true, Some(process)) = (bootstrap, &mut self.machines[node].process) {
-            let local = process.engine.replicator.local();
-            let (history, seqno) = match local.is_known() {
-                true => (local.uuid, local.seqno),
-                false => (fresh, 0),
-            };
-            if local.is_known() {
-                self.overrides.push((node, start, fresh));
-            }
-            process.server.founds(Gtid {
-                uuid: local.uuid,
-                seqno,
-            });
-            (self.watch).see(now, node, Seen::Founded { history, seqno });
+            return;
         }
-        self.settle(node);
-        self.tell_listed(node);
+        let local = process.engine.replicator.local();
+        let (history, seqno) = match local.is_known() {
+            true => (local.uuid, local.seqno),
+            false => (fresh, 0),
+        };
+        if local.is_known() {
+            self.overrides.push((node, start, fresh));
+        }
+        process.server.founds(Gtid {
+            uuid: local.uuid,
+            seqno,
+        });
+        (self.watch).see(now, node, Seen::Founded { history, seqno });
     }
 
     fn see_resumed(&mut self, node: NodeId) {

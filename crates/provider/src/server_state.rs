@@ -1,0 +1,64 @@
+//! The state of the server around this provider, as far as the provider knows it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trireme_replicator::Gtid;
+
+#[derive(Default)]
+pub struct ServerState {
+    /// True once the server's storage engines are up.
+    runs: AtomicBool,
+    /// True while the server is asked for its database's position.
+    is_asked: AtomicBool,
+    /// The database's position by the server's own --wsrep-recover: it cannot change until the server runs.
+    recovered: OnceLock<Gtid>,
+}
+
+impl ServerState {
+    /// Returns true once the server's storage engines are up.
+    pub fn runs(&self) -> bool {
+        self.runs.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the server's storage engines are up.
+    pub fn note_runs(&self) {
+        self.runs.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns true while the server is asked for its database's position.
+    pub fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns the database's position if the server was asked before.
+    pub fn recovered(&self) -> Option<Gtid> {
+        self.recovered.get().copied()
+    }
+
+    /// Asks the server for its database's position, by `ask`. After a success it is not asked again.
+    pub fn recover<E>(&self, ask: impl FnOnce() -> Result<Gtid, E>) -> Result<Gtid, E> {
+        self.is_asked.store(true, Ordering::Relaxed);
+        let recovered = ask();
+        self.is_asked.store(false, Ordering::Relaxed);
+        recovered.map(|gtid| *self.recovered.get_or_init(|| gtid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_kept_and_a_failure_is_not() {
+        let server = ServerState::default();
+        assert_eq!(server.recover(|| Err("it died")), Err("it died"));
+        assert!(server.recovered().is_none() && !server.is_asked());
+        let ask = || {
+            assert!(server.is_asked());
+            Ok::<_, &str>(Gtid::UNDEFINED)
+        };
+        assert_eq!(server.recover(ask), Ok(Gtid::UNDEFINED));
+        assert_eq!(server.recovered(), Some(Gtid::UNDEFINED));
+    }
+}
