@@ -385,7 +385,7 @@ impl Engine {
                 Next::Nothing => break,
                 Next::NotYet => return any,
                 Next::Lost(text) => {
-                    let is_lack = true; // the volume has lost nothing that this process wrote
+                    let is_lack = true; // the next process judges the log when it reads it
                     self.failed.get_or_insert(Failure { text, is_lack });
                     return any;
                 }

@@ -1,5 +1,6 @@
-//! Reads back the log of an earlier process. In: the log, and the session that wrote it. Out: a [`Recovery`], with the
-//! state from which group and replicator go on, and the signs that acknowledged entries are lost (rule 4).
+//! Reads back the log of an earlier process. In: the log, and the session that wrote it. Out: the states from which group
+//! and replicator go on, and the signs that acknowledged entries are lost (rule 4). [`crate::Storage::recover`] makes a
+//! [`Recovery`] of them.
 
 use bytes::Bytes;
 use trireme_group::{

@@ -4,6 +4,7 @@
 use trireme_group::Uuid;
 use trireme_replicator::Gtid;
 
+/// The override by which this process lets the cluster go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reformed {
     /// The id of the override that this process makes.
@@ -32,7 +33,7 @@ impl Reformed {
     }
 
     /// Notes the first GTID that is lost. Returns the message for the operator.
-    pub(crate) fn loses_from(&mut self, gtid: Gtid) -> String {
+    pub(crate) fn note_lost_from(&mut self, gtid: Gtid) -> String {
         self.lost_from = Some(gtid);
         format!(
             "commits with GTID {gtid} or above, which clients saw before the cluster lost its majority, are lost: no log \

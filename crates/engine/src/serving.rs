@@ -61,7 +61,7 @@ enum Found {
 }
 
 /// The next step for a pull.
-pub(crate) enum Asked {
+pub(crate) enum NextStep {
     /// Run this job beside everything else.
     Job(ServeJob),
     /// The answer is here.
@@ -90,17 +90,22 @@ pub(crate) struct Serving {
 impl Serving {
     /// Takes in a pull. `apart`: the job runs beside everything else. None: there is nothing to do, since a job for this
     /// peer is under way.
-    pub(crate) fn pulled(&mut self, pull: Pull, storage: &Storage, apart: bool) -> Option<Asked> {
+    pub(crate) fn pulled(
+        &mut self,
+        pull: Pull,
+        storage: &Storage,
+        apart: bool,
+    ) -> Option<NextStep> {
         if self.under_way.contains(&pull.to) {
             return None;
         }
         match begin(storage, pull) {
             Ok(job) if apart => {
                 self.under_way.insert(pull.to);
-                Some(Asked::Job(job))
+                Some(NextStep::Job(job))
             }
-            Ok(job) => end(storage, job.run()).map(Asked::Served),
-            Err(served) => Some(Asked::Served(served)),
+            Ok(job) => end(storage, job.run()).map(NextStep::Served),
+            Err(served) => Some(NextStep::Served(served)),
         }
     }
 

@@ -159,7 +159,7 @@ impl Storage {
     }
 
     /// Begins the mark of this log.
-    pub(crate) fn begin_mark(&mut self) {
+    fn begin_mark(&mut self) {
         if let Some(log) = &self.log {
             let Session {
                 boot_id, log: id, ..

@@ -181,7 +181,7 @@ fn a_part_is_of_the_submission_that_was_asked_for() {
     assert!(storage.take_read_error().is_none());
 }
 
-/// A leader needs the head: without it, members that lack the entry get a checkpoint.
+/// Without the head, the leader sends a checkpoint to members that lack the entry.
 #[test]
 fn damage_is_told_by_the_last_part_and_no_head_is_given_any_more() {
     let disk = MemoryDisk::new();

@@ -238,7 +238,7 @@ fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'
 /// Removes members that are proven dead or silent for too long, if the remaining members keep the majority (rule 10).
 fn leave_out_the_dead(branches: Branches, since: TimeMs, next: &mut Configuration) {
     let (known, now) = (branches.known(), branches.context.now());
-    let timeout_ms = known.context.config().suspect_timeout_ms;
+    let timeout_ms = known.context.config().removal_timeout_ms();
     let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
     let gone = |m: &Member| match known.peers.get(m.incarnation) {
         // The replica's process has restarted: its new process takes the place, if it lives.

@@ -1,5 +1,7 @@
 //! The options of a group core, and their defaults.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::Member;
 use crate::message::{Preference, Proof};
 use crate::thresholds::Thresholds;
@@ -13,9 +15,12 @@ pub struct Config {
     pub heartbeat_ms: u64,
     /// Silence of the leader after which another member may become leader (rule 2).
     pub leader_timeout_ms: u64,
-    /// Silence after which the leader removes a member, and a member without a majority becomes non-primary
-    /// (`evs.suspect_timeout`, rule 10).
+    /// Silence after which a member without a majority becomes non-primary (`evs.suspect_timeout`, rule 10).
     pub suspect_timeout_ms: u64,
+    /// Further silence before the leader removes a member: a member that is cut off stops being primary first, and does
+    /// not serve while a view without it is in force. It covers two heartbeats, one by which the member may have heard
+    /// the leader later, and one until the member's next tick.
+    pub removal_margin_ms: u64,
     /// `pc.ignore_sb`: half of the votes may go on alone.
     pub ignore_split_brain: bool,
     /// `pc.ignore_quorum`: any component may go on.
@@ -64,6 +69,7 @@ impl Config {
             heartbeat_ms: 100,
             leader_timeout_ms: 400,
             suspect_timeout_ms: 5_000,
+            removal_margin_ms: 300,
             ignore_split_brain: false,
             ignore_quorum: false,
             wait_evidence_ms: 0,
@@ -87,5 +93,13 @@ impl Config {
     /// True if members fetch a payload of this size, instead of getting it from the leader's catch-up.
     pub(crate) fn is_large(&self, bytes: usize) -> bool {
         bytes > self.large_bytes
+    }
+
+    /// Silence after which the leader removes a member.
+    pub(crate) fn removal_timeout_ms(&self) -> u64 {
+        match planted(Mutant::RemovedAtOnce) {
+            true => self.suspect_timeout_ms,
+            false => self.suspect_timeout_ms + self.removal_margin_ms,
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::reminder::Reminder;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Majority {
-    /// Last message of a leader that had a majority.
+    /// Last message of a leader that had a majority; on a leader, the last time at which it heard a majority.
     heard_at: TimeMs,
     /// When this node last became non-primary because it heard no majority.
     lost_at: Option<TimeMs>,
@@ -48,8 +48,9 @@ impl Majority {
         self.reminder.would_be_due(now)
     }
 
-    pub(crate) fn heard(&mut self, now: TimeMs) {
-        self.heard_at = now;
+    /// A majority was heard at this time. Earlier times than the last one change nothing.
+    pub(crate) fn heard(&mut self, at: TimeMs) {
+        self.heard_at = self.heard_at.max(at);
     }
 
     pub(crate) fn lost(&mut self, now: TimeMs) {
@@ -82,6 +83,8 @@ mod tests {
         assert!(!majority.is_silent(149, 50) && majority.is_silent(150, 50));
         majority.heard(120);
         assert!(!majority.is_silent(150, 50));
+        majority.heard(110);
+        assert!(!majority.is_silent(169, 50) && majority.is_silent(170, 50));
         assert!(!majority.was_just_lost(150, 50));
         majority.lost(150);
         assert!(majority.was_just_lost(199, 50) && !majority.was_just_lost(200, 50));

@@ -21,7 +21,7 @@ use crate::elections::{Elections, Won, elections};
 use crate::event::Action;
 use crate::forced_views::ForcedViews;
 use crate::founding::{Expects, Founding, Support};
-use crate::ids::{Incarnation, ReplicaId};
+use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::known::{Known, known};
 use crate::leader::{Leader, leader};
 use crate::log::Log;
@@ -164,21 +164,43 @@ impl Membership<'_> {
 
     // ---- primary or not ----
 
+    /// Returns when this process last heard a majority of every configuration that may be in force (rule 3). It counts
+    /// itself.
+    fn majority_heard_at(&self) -> Option<TimeMs> {
+        let now = self.context.now();
+        let heard_since = |at: TimeMs| {
+            let within_ms = now.saturating_sub(at) + 1;
+            let heard = |configuration: &_| self.known().hears_majority(within_ms, configuration);
+            match planted(Mutant::PendingViewUnheeded) {
+                true => heard(&self.log.committed().configuration),
+                false => self.log.in_every_configuration(heard),
+            }
+        };
+        let peers = self.peers.connected().map(|(_, peer)| peer.heard_at);
+        let mut times: Vec<TimeMs> = peers.chain([now]).collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        times.into_iter().find(|at| heard_since(*at))
+    }
+
     /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for
     /// too long. A leader that hears a majority again proposes a new view.
     pub(crate) fn watch_majority(&mut self) {
-        let timeout_ms = self.context.config().suspect_timeout_ms;
-        let heard = |configuration: &_| self.known().hears_majority(timeout_ms, configuration);
-        let heard = match planted(Mutant::PendingViewUnheeded) {
-            true => heard(&self.log.committed().configuration),
-            false => self.log.in_every_configuration(heard),
-        };
+        let (now, timeout_ms) = (self.context.now(), self.context.config().suspect_timeout_ms);
         let is_back = self.component.is_majority_back(self.context);
-        if let Some(leader) = self.role.leader_mut().filter(|_| heard) {
+        let heard_at = match self.role.is_leader() {
+            true => self.majority_heard_at(),
+            false => None, // leaders tell: see `leader_speaks`
+        };
+        let heard_at = heard_at.filter(|at| now < at + timeout_ms);
+        if let (Some(heard_at), Some(leader)) = (heard_at, self.role.leader_mut()) {
             if is_back {
-                leader.begin_anew(self.context.now());
+                leader.begin_anew(now);
             }
-            self.component.majority_mut().heard(self.context.now());
+            let heard_at = match planted(Mutant::SilenceFromTick) {
+                true => now,
+                false => heard_at,
+            };
+            self.component.majority_mut().heard(heard_at);
             if self.component.is_non_primary() && self.leader().may_order() {
                 self.leader().request_reform();
             }

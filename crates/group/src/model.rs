@@ -21,7 +21,7 @@ impl Group {
         };
         let ranks = self.log.latest().members.len().max(1) as TimeMs;
         let missed_ms = self.context.config().leader_timeout_ms + ranks * STAGGER_MS;
-        let suspect_ms = self.context.config().suspect_timeout_ms.max(missed_ms);
+        let suspect_ms = self.context.config().removal_timeout_ms().max(missed_ms);
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));
         self.election_timer.shift_heard(|at| aged(at, missed_ms));

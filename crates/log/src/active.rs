@@ -10,6 +10,7 @@ use crate::disk::DiskFile;
 const GROWTH_STEPS: u64 = 16;
 const GROWTH_MAX_BYTES: u64 = 1 << 20;
 
+/// The last segment, which grows.
 pub(crate) struct Active {
     file: Arc<dyn DiskFile>,
     /// Bytes that are not written yet.
@@ -35,9 +36,21 @@ impl Active {
         &self.file
     }
 
-    /// Gives up the buffer, and returns the file.
-    pub(crate) fn into_file(self) -> Arc<dyn DiskFile> {
-        self.file
+    /// Ends this segment, whose bytes must be written, and goes on with another file. The buffer keeps its room. Returns
+    /// the file of the segment that has ended.
+    pub(crate) fn go_on_in(
+        &mut self,
+        file: Arc<dyn DiskFile>,
+        written_bytes: u64,
+    ) -> Arc<dyn DiskFile> {
+        debug_assert!(self.buffer.is_empty(), "bytes of the last segment are lost");
+        (self.buffer_at, self.grown_to) = (written_bytes, written_bytes);
+        std::mem::replace(&mut self.file, file)
+    }
+
+    /// Drops the buffered bytes.
+    pub(crate) fn forget(&mut self) {
+        self.buffer.clear();
     }
 
     /// Returns the offset up to which the file is written.
@@ -65,6 +78,7 @@ impl Active {
 
     /// Writes bytes past the buffer, which must be empty.
     pub(crate) fn write_direct(&mut self, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(self.buffer.is_empty(), "it would be overtaken");
         self.file.write_all_at(bytes, self.buffer_at)?;
         self.buffer_at += bytes.len() as u64;
         Ok(())

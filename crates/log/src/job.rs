@@ -118,7 +118,7 @@ impl RunJob {
         });
     }
 
-    /// Returns the file that has the last entry, if this segment's.
+    /// Returns the last entry's file, if that entry is in this segment.
     pub(crate) fn last_file(&self, segment: u64) -> Option<Arc<dyn DiskFile>> {
         match self.wanted.last() {
             Some(Wanted {

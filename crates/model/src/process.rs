@@ -134,6 +134,8 @@ impl Process {
         let config = Config {
             heartbeat_ms: BEAT_MS,
             suspect_timeout_ms: settings.suspect_timeout_ms,
+            // Otherwise a removal would take more steps than the bounds have.
+            removal_margin_ms: 0,
             // The model's clock does not measure a network's round trips.
             measures: false,
             ..Config::new(member)

@@ -84,6 +84,8 @@ mutants! {
         overrides_ignored: OverridesIgnored,
         other_branch_elects: OtherBranchElects,
         minority_refuses: MinorityRefuses,
+        removed_at_once: RemovedAtOnce,
+        silence_from_tick: SilenceFromTick,
         payload_not_awaited: PayloadNotAwaited,
         uncommitted_delivered: UncommittedDelivered,
         leadership_restless: LeadershipRestless,

@@ -449,7 +449,7 @@ fn close(node: &Node) {
         .unwrap_or_else(|e| e.into_inner())
         .take();
     drop(reactor);
-    let threads = node.with(|core| {
+    let ended = node.with(|core| {
         core.engine.drop_link();
         let mut line = core.line.take();
         if let Some(line) = &mut line {
@@ -457,6 +457,6 @@ fn close(node: &Node) {
         }
         (core.disk.take(), line)
     });
-    // Drop them without the lock: the mesh's resolver of names may wait for the network.
-    drop(threads);
+    // Drop all without the lock: see `Running`; the mesh's resolver of names may wait for the network.
+    drop(ended);
 }

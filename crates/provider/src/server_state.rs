@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trireme_replicator::Gtid;
 
+/// The facts about the server.
 #[derive(Default)]
 pub struct ServerState {
     /// True once the server's storage engines are up.

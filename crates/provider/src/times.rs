@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use trireme_node::{Latency, Stage, StageTimer, monotonic_ns};
 
+/// Histograms of these times.
 #[derive(Default)]
 pub struct Times {
     /// The stages of commits.

@@ -294,7 +294,7 @@ impl Engine {
         self.group(now_ms, event);
     }
 
-    /// Sees a delivered override. If this process made it to let the cluster go on, it is in force now.
+    /// Sees a delivered override. If this process made it to let the cluster go on, the lost GTIDs are known now.
     fn see_override(&mut self, id: Uuid, host: &mut dyn Host) {
         if (self.reformed).is_some_and(|reformed| reformed.waits_for(id)) {
             // The seqno of the override's view: entries of the old log have lower seqnos.
@@ -307,7 +307,7 @@ impl Engine {
     /// Notes the first GTID that is lost, and tells the operator.
     fn tell_lost(&mut self, gtid: Gtid, host: &mut dyn Host) {
         if let Some(reformed) = &mut self.reformed {
-            host.alarm(&reformed.loses_from(gtid));
+            host.alarm(&reformed.note_lost_from(gtid));
         }
     }
 

@@ -10,7 +10,7 @@ use trireme_replicator::{Action, GroupAction, HostAction, LogAction, Note, Pull}
 use crate::engine::Engine;
 use crate::host::{Channel, Host};
 use crate::laggard::Laggard;
-use crate::serving::{Asked, ServeDone, Served};
+use crate::serving::{NextStep, ServeDone, Served};
 use crate::storage::Storage;
 
 impl Engine {
@@ -178,8 +178,8 @@ impl Engine {
         let Some(link) = &mut self.link else { return };
         let apart = link.flushes.are_apart();
         match link.serving.pulled(pull, &link.storage, apart) {
-            Some(Asked::Job(job)) => host.serve(job),
-            Some(Asked::Served(served)) => self.answer_pull(now_ms, served, host),
+            Some(NextStep::Job(job)) => host.serve(job),
+            Some(NextStep::Served(served)) => self.answer_pull(now_ms, served, host),
             None => {}
         }
     }

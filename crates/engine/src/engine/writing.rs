@@ -143,7 +143,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn log_failed(&mut self, error: &LogError) {
+    fn log_failed(&mut self, error: &LogError) {
         self.failed.get_or_insert_with(|| Failure {
             text: format!("the write-set log cannot be written: {error}"),
             is_lack: !error.is_of_volume(),

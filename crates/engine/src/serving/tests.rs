@@ -183,12 +183,12 @@ fn a_peer_is_served_once_at_a_time() {
         to: Incarnation(Uuid([1; 16])),
         ..pull(10, 0)
     };
-    let Some(Asked::Job(job)) = serving.pulled(pull(10, 0), &storage, true) else {
+    let Some(NextStep::Job(job)) = serving.pulled(pull(10, 0), &storage, true) else {
         panic!("it can be read");
     };
     assert!(serving.pulled(pull(20, 0), &storage, true).is_none());
     let others = serving.pulled(other, &storage, true);
-    assert!(matches!(others, Some(Asked::Job(_))));
+    assert!(matches!(others, Some(NextStep::Job(_))));
     serving.job_ended(job.run());
     assert_eq!(serving.take_answers(&storage).len(), 1);
     assert!(serving.pulled(pull(20, 0), &storage, true).is_some());

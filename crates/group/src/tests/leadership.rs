@@ -279,6 +279,22 @@ fn a_leader_whose_majority_is_back_waits_for_the_others() {
     assert_eq!(cores.members(0).len(), 2, "it was not");
 }
 
+/// Otherwise it would serve beside a view without it.
+#[test]
+fn a_node_that_is_cut_off_stops_before_the_others_go_on() {
+    for cut_off in [0, 2] {
+        let mut cores = Cores::of(3);
+        let others: Vec<usize> = (0..3).filter(|node| *node != cut_off).collect();
+        cores.part(&[cut_off], &others);
+        while cores.component_state(cut_off) == ComponentState::Primary {
+            cores.pass(cores.step_ms);
+            assert_eq!(cores.members(others[0]).len(), 3, "{cut_off} is primary");
+        }
+        cores.pass(1_000);
+        assert_eq!(cores.members(others[0]).len(), 2);
+    }
+}
+
 /// Found by MariaDB's suite (galera_pc_weight): the pair showed a component of one for a moment.
 #[test]
 fn a_component_is_whole_from_the_start() {

@@ -22,6 +22,9 @@ pub const ROWS: usize = 10_000;
 /// The status variable in which a member names the leader by its `wsrep_node_name`.
 pub const LEADER_STATUS: &str = "wsrep_trireme_leader";
 
+/// Its name in earlier versions of the library.
+const OLD_LEADER_STATUS: &str = "wsrep_trireme_sequencer";
+
 /// A running cluster with its network. Dropping it kills the servers.
 pub struct Site {
     /// The cluster. It is dropped before its network.
@@ -97,7 +100,10 @@ impl Site {
     pub fn leader(&self, witness: usize) -> Result<Option<usize>, LatencyError> {
         let node = self.cluster.node(witness);
         let mut sql = node.sql_with_timeout(Duration::from_secs(5))?;
-        let name = sql.status(LEADER_STATUS)?;
+        let name = match sql.status(LEADER_STATUS)? {
+            None => sql.status(OLD_LEADER_STATUS)?,
+            name => name,
+        };
         let mut nodes = self.cluster.nodes().iter();
         Ok(name.and_then(|name| nodes.position(|node| node.name == name)))
     }

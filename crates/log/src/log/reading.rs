@@ -184,10 +184,9 @@ impl Log {
         };
         let error = |e| read_error(&*self.disk, place, e);
         let front = self.piece(place, Peek::front(place, head_bytes));
-        let part = self.piece(place, within(place, part));
-        let disk = self.disk.clone();
-        let job = PartJob::new(disk, place, front.map_err(error)?, part.map_err(error)?);
-        Ok(Some(job))
+        let front = front.map_err(error)?;
+        let part = self.piece(place, within(place, part)).map_err(error)?;
+        Ok(Some(PartJob::new(self.disk.clone(), place, front, part)))
     }
 
     /// As [`Log::run_job_from_seqno`], for these positions; `ordered`: skips entries without a seqno.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use trireme_mutants::{Mutant, planted};
 
 use crate::MAX_PAYLOAD_BYTES;
-use crate::active::Active;
 use crate::config::{Durability, MAX_SEGMENT_BYTES};
 use crate::disk::DiskFile;
 use crate::error::LogError;
@@ -32,11 +31,11 @@ impl Log {
         }
     }
 
-    /// Makes `next` the file that is written; the previous file stays open.
-    pub(super) fn close_active(&mut self, next: Active) {
+    /// Makes `next`, which has so many bytes, the file that is written; the previous file stays open.
+    pub(super) fn close_active(&mut self, next: Arc<dyn DiskFile>, written_bytes: u64) {
         let number = self.active_number();
-        let before = std::mem::replace(&mut self.active, next);
-        self.closed.insert(number, before.into_file());
+        let before = self.active.go_on_in(next, written_bytes);
+        self.closed.insert(number, before);
     }
 
     /// Closes the oldest files beyond the bound. They must be flushed.
@@ -199,7 +198,7 @@ impl Log {
         self.poison_on_error("write", number, 0, result)?;
         self.counters.staged += 1;
         let bytes = SEGMENT_HEADER_BYTES + record.record_bytes();
-        self.close_active(Active::new(staged.file().clone(), bytes, bytes));
+        self.close_active(staged.file().clone(), bytes);
         self.index.begin_segment(number, start);
         self.index.push_entry(&record, SEGMENT_HEADER_BYTES);
         if let Some(last) = self.index.segments.back_mut() {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use trireme_mutants::{Mutant, planted};
 
 use crate::MAX_PAYLOAD_BYTES;
-use crate::active::Active;
 use crate::config::Durability;
 use crate::disk::DiskFile;
 use crate::error::{LogError, is_shortage};
@@ -243,7 +242,7 @@ impl Log {
         }
         self.directory_changed = true;
         let created = self.poison_on_error("create", number, 0, created)?;
-        self.close_active(Active::new(created.into(), 0, 0));
+        self.close_active(created.into(), 0);
         self.begin_segment(number, start);
         Ok(())
     }

@@ -43,6 +43,8 @@ fn a_renamed_option_keeps_its_old_name() {
     let keys: Vec<_> = changes.unwrap().iter().map(|change| change.key).collect();
     assert_eq!(keys, ["repl.leader"]);
     assert_eq!(options.choice("repl.leader"), "prefer");
+    let in_address = options.apply_string("repl.sequencer=auto", Phase::Connect);
+    assert!(in_address.is_ok() && options.choice("repl.leader") == "auto");
     let mut visible = options.visible();
     assert!(visible.all(|option| option.name != "repl.sequencer"));
 }

@@ -118,6 +118,7 @@ schedules! {
     slow_database_long_log,
     no_descriptors,
     cut_off_while_held,
+    cut_off_stops_first,
     donor_cut_off,
     rollback_given_up,
     outvoted_connects_again,

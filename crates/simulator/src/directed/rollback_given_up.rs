@@ -3,7 +3,7 @@
 //! A streaming transaction of n2 holds a row on all nodes. n3 and n4 are cut off: n1, the leader, hears n2 but orders
 //! nothing. n2's client rolls back; the next client, which has waited for the row, writes it and commits. With the
 //! loss of the majority n2 gives up both. n1 hears of the first withdrawal when it is sent again, and of the second
-//! one six tenths of a second later; in between the four nodes meet. If n1 orders the second submission without the
+//! one three tenths of a second later; in between the four nodes meet. If n1 orders the second submission without the
 //! first, the other servers write a row that a streaming transaction holds.
 
 use trireme_group::ComponentState;
@@ -15,7 +15,7 @@ use super::{Directed, N1, N2, N3, N4, Play, Stage, row};
 use crate::server::{Errand, Span};
 
 /// Duration of a statement of n2.
-const STATEMENT_US: u64 = 600_000;
+const STATEMENT_US: u64 = 300_000;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::VoidedOneByOne],

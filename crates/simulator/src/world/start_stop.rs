@@ -19,6 +19,9 @@ use crate::server::Server;
 const LEAVE_TIMEOUT_US: TimeUs = 2_000_000;
 /// Further time for the server's threads to take the final view.
 const CLOSE_TIMEOUT_US: TimeUs = 10_000_000;
+/// Time until a failed service is started again.
+const RESTART_US: TimeUs = 1_000_000;
+
 /// The beginning of a connection.
 struct Begun {
     /// The id of the history, or of the override, that the operator's order makes.
@@ -28,9 +31,6 @@ struct Begun {
     /// The position with which the node connected.
     local: Gtid,
 }
-
-/// Time until a failed service is started again.
-const RESTART_US: TimeUs = 1_000_000;
 
 impl World {
     /// Starts a process on the node's data directory, and connects it.

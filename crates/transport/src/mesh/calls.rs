@@ -87,11 +87,7 @@ impl Mesh {
     }
 
     /// Notes a failed attempt. Returns the next address to try, if any.
-    pub(super) fn dial_failed(
-        &mut self,
-        address: &HostPort,
-        kind: ErrorKind,
-    ) -> Option<SocketAddr> {
+    fn dial_failed(&mut self, address: &HostPort, kind: ErrorKind) -> Option<SocketAddr> {
         match self.book.connect_failed(address, kind, self.now_ms) {
             AfterFailure::Next(next) => return Some(next),
             AfterFailure::Refused(incarnation) => {
@@ -166,7 +162,7 @@ impl Mesh {
 
     /// Registers a connection that a peer has opened. None: there is no room for the caller, or the process lacks
     /// descriptors, or memory for epoll. The caller will call again.
-    pub(super) fn add_caller(&mut self, connection: Connection) -> Option<usize> {
+    fn add_caller(&mut self, connection: Connection) -> Option<usize> {
         let newcomer = self.rank(connection.remote.ip().to_canonical());
         // Oldest first: tokens grow.
         let callers = self
@@ -186,7 +182,7 @@ impl Mesh {
     }
 
     /// Takes a peer that calls and may use TLS.
-    pub(super) fn prove_caller(&mut self, accepted: Accepted) {
+    fn prove_caller(&mut self, accepted: Accepted) {
         let ip = accepted.remote.ip().to_canonical();
         if !accepted.allowed {
             return self.reject(&ip.to_string(), RejectReason::NotAllowed, not_allowed(ip));
@@ -205,12 +201,12 @@ impl Mesh {
     // ---- TLS ----
 
     /// Calls a peer with TLS.
-    pub(super) fn prove_called(&mut self, tcp: TcpStream, remote: SocketAddr, target: HostPort) {
+    fn prove_called(&mut self, tcp: TcpStream, remote: SocketAddr, target: HostPort) {
         let task = self.task(tcp, remote, Some(target), true);
         self.prove(task);
     }
 
-    pub(super) fn task(
+    fn task(
         &self,
         tcp: TcpStream,
         remote: SocketAddr,

@@ -135,7 +135,7 @@ impl Mesh {
 
     // ---- frames, and the handshake ----
 
-    pub(super) fn handle_frame(
+    fn handle_frame(
         &mut self,
         token: usize,
         kind: FrameKind,
