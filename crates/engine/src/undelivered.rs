@@ -25,6 +25,10 @@ pub(crate) struct Undelivered {
 }
 
 /// The next step of the deliveries.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and none is kept"
+)]
 pub(crate) enum Next {
     /// Nothing waits.
     Nothing,
