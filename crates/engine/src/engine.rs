@@ -381,7 +381,9 @@ impl Engine {
         let mut any = false;
         while *room_bytes > 0 && self.failed.is_none() {
             let Some(link) = &mut self.link else { break };
-            let bytes = match link.undelivered.next(now_ms, &link.storage) {
+            let log: &dyn replicator::History = &link.storage;
+            let read_back = |first, last, max_bytes| log.read_back(first, last, max_bytes);
+            let bytes = match link.undelivered.next(now_ms, read_back) {
                 Next::Nothing => break,
                 Next::NotYet => return any,
                 Next::Lost(text) => {
@@ -390,13 +392,9 @@ impl Engine {
                     return any;
                 }
                 Next::Action(action) => {
-                    let bytes = match &action {
-                        group::Action::Deliver { delivery, .. } => payload_bytes(delivery),
-                        _ => 0,
-                    };
                     self.carry_out_group(now_ms, action, host);
                     self.carry_out(now_ms, host);
-                    bytes
+                    0
                 }
                 Next::Entries(found) => {
                     let mut bytes = 0;

@@ -137,7 +137,7 @@ impl Storage {
             identity: checkpoint.history.0,
             ..self.config.clone()
         };
-        self.staging = Staging::default();
+        self.drop_staged();
         self.counted = self.counters().log;
         (self.log, self.snapshot, self.resumed) = (None, None, None);
         self.findings.forget();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use trireme_group::{Action, Delivery, Position};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{History, Unread};
+use trireme_replicator::Unread;
 
 use crate::thresholds::Thresholds;
 
@@ -24,11 +24,11 @@ pub(crate) struct Undelivered {
     due_ms: Option<u64>,
 }
 
+/// Entries of the log.
+type ReadBack = Result<Vec<(Position, Delivery)>, Unread>;
+
 /// The next step of the deliveries.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, and none is kept"
-)]
+#[allow(clippy::large_enum_variant)] // one at a time, none is kept
 pub(crate) enum Next {
     /// Nothing waits.
     Nothing,
@@ -90,17 +90,24 @@ impl Undelivered {
         Some(action)
     }
 
-    /// Takes the next action, or the next entries of the log.
-    pub fn next(&mut self, now_ms: u64, log: &dyn History) -> Next {
+    /// Takes the next action, or the next entries. `read_back`: reads the log ([`trireme_replicator::History::read_back`]).
+    pub fn next(
+        &mut self,
+        now_ms: u64,
+        read_back: impl FnOnce(Position, Position, usize) -> ReadBack,
+    ) -> Next {
         if self.due_ms.is_some_and(|due_ms| due_ms > now_ms) {
             return Next::NotYet;
         }
         let (first, last) = match self.actions.pop_front() {
             Some(Action::DeliverFromLog { first, last }) => (first, last),
+            Some(Action::Deliver { position, delivery }) => {
+                return Next::Entries(vec![(position, delivery)]);
+            }
             Some(action) => return Next::Action(action),
             None => return Next::Nothing,
         };
-        match read_back(log, first, last, self.read_bytes) {
+        match read_back(first, last, self.read_bytes).and_then(|found| check(first, found)) {
             Ok(found) => {
                 let first = first + found.len() as Position;
                 if first <= last {
@@ -139,14 +146,8 @@ impl Undelivered {
     }
 }
 
-/// Reads the first of these entries, up to `max_bytes`.
-fn read_back(
-    log: &dyn History,
-    first: Position,
-    last: Position,
-    max_bytes: usize,
-) -> Result<Vec<(Position, Delivery)>, Unread> {
-    let found = log.read_back(first, last, max_bytes)?;
+/// Checks that the entries begin with this position, and have no gap.
+fn check(first: Position, found: Vec<(Position, Delivery)>) -> ReadBack {
     let at = found.iter().map(|(position, _)| *position);
     match !found.is_empty() && at.eq((first..).take(found.len())) {
         true => Ok(found),
@@ -164,49 +165,14 @@ pub(crate) fn payload_bytes(delivery: &Delivery) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use bytes::Bytes;
-    use trireme_group::{Incarnation, NotNow, SubmissionId};
-    use trireme_replicator::{Recorded, Seqno};
+    use trireme_group::{Incarnation, SubmissionId};
 
     use super::*;
 
-    /// A log that gives at most two entries at a time.
-    #[derive(Default)]
-    struct Pairs {
-        is_short: Cell<bool>,
-        /// The log has nothing from here on.
-        end: Position,
-    }
-
-    impl History for Pairs {
-        fn first_seqno(&self) -> Option<Seqno> {
-            None
-        }
-
-        fn has(&self, _seqno: Seqno) -> bool {
-            false
-        }
-
-        fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {
-            Ok(Vec::new())
-        }
-
-        fn read_back(
-            &self,
-            first: Position,
-            last: Position,
-            _max_bytes: usize,
-        ) -> Result<Vec<(Position, Delivery)>, Unread> {
-            match self.is_short.get() {
-                true => Err(Unread::NotNow),
-                false => Ok((first..=last.min(self.end - 1))
-                    .take(2)
-                    .map(entry)
-                    .collect()),
-            }
-        }
+    /// Reads at most two entries.
+    fn pair(first: Position, last: Position, _max_bytes: usize) -> ReadBack {
+        Ok((first..=last).take(2).map(entry).collect())
     }
 
     fn entry(position: Position) -> (Position, Delivery) {
@@ -239,39 +205,30 @@ mod tests {
         let mut undelivered = waiting();
         let other = undelivered.take_in(Action::Note { text: "".into() });
         assert!(other.is_some(), "it is not for the replicator");
-        let log = Pairs {
-            end: 9,
-            ..Pairs::default()
-        };
-        assert_eq!(positions(undelivered.next(0, &log)), [1, 2]);
-        assert_eq!(positions(undelivered.next(0, &log)), [3]);
-        let next = undelivered.next(0, &log);
+        assert_eq!(positions(undelivered.next(0, pair)), [1, 2]);
+        assert_eq!(positions(undelivered.next(0, pair)), [3]);
+        let next = undelivered.next(0, pair);
         assert!(matches!(next, Next::Action(Action::Passed { position: 3 })));
-        assert!(matches!(undelivered.next(0, &log), Next::Nothing));
+        assert!(matches!(undelivered.next(0, pair), Next::Nothing));
         assert!(undelivered.is_empty());
     }
 
     #[test]
     fn an_unreadable_log_is_read_again_after_a_while() {
         let mut undelivered = waiting();
-        let log = Pairs {
-            is_short: Cell::new(true),
-            end: 9,
-        };
-        assert!(matches!(undelivered.next(5, &log), Next::NotYet));
+        let next = undelivered.next(5, |_, _, _| Err(Unread::NotNow));
+        assert!(matches!(next, Next::NotYet));
         assert_eq!(undelivered.due_ms(), Some(5 + RETRY_MS));
-        log.is_short.set(false);
-        assert!(matches!(undelivered.next(5, &log), Next::NotYet));
-        assert_eq!(positions(undelivered.next(5 + RETRY_MS, &log)), [1, 2]);
+        assert!(matches!(undelivered.next(5, pair), Next::NotYet));
+        assert_eq!(positions(undelivered.next(5 + RETRY_MS, pair)), [1, 2]);
     }
 
     #[test]
     fn entries_that_are_not_there_are_lost() {
-        let log = Pairs {
-            end: 1,
-            ..Pairs::default()
-        };
-        assert!(matches!(waiting().next(0, &log), Next::Lost(_)));
+        let next = waiting().next(0, |_, _, _| Ok(Vec::new()));
+        assert!(matches!(next, Next::Lost(_)));
+        let next = waiting().next(0, |_, _, _| Ok(vec![entry(2)]));
+        assert!(matches!(next, Next::Lost(_)), "another one");
     }
 
     #[test]

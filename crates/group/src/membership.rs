@@ -177,9 +177,7 @@ impl Membership<'_> {
             }
         };
         let peers = self.peers.connected().map(|(_, peer)| peer.heard_at);
-        let mut times: Vec<TimeMs> = peers.chain([now]).collect();
-        times.sort_unstable_by(|a, b| b.cmp(a));
-        times.into_iter().find(|at| heard_since(*at))
+        peers.chain([now]).filter(|at| heard_since(*at)).max()
     }
 
     /// A node becomes non-primary if it has heard no majority of every configuration that may be in force (rule 3) for

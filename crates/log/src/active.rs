@@ -48,11 +48,6 @@ impl Active {
         std::mem::replace(&mut self.file, file)
     }
 
-    /// Drops the buffered bytes.
-    pub(crate) fn forget(&mut self) {
-        self.buffer.clear();
-    }
-
     /// Returns the offset up to which the file is written.
     pub(crate) fn written_to(&self) -> u64 {
         self.buffer_at

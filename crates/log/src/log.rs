@@ -307,8 +307,7 @@ impl Log {
         let number = old.last().map_or(1, |last| last + 1);
         let start = self.index.end();
         let active = self.create_segment(number)?;
-        self.active.forget();
-        self.active.go_on_in(active, 0);
+        self.active = Active::new(active, 0, 0);
         self.closed.clear();
         self.index = Index::default();
         self.index.next_position = Some(next_position);

@@ -187,13 +187,10 @@ pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogEr
 
 /// Refuses the segments of another history.
 fn check_identity(disk: &dyn Disk, found: &[Found], expected: [u8; 16]) -> Result<(), LogError> {
-    let headers = found
+    let mut headers = found
         .iter()
         .filter_map(|f| Some((f.number, f.header.as_ref().ok()?)));
-    match headers
-        .into_iter()
-        .find(|(_, header)| header.identity != expected)
-    {
+    match headers.find(|(_, header)| header.identity != expected) {
         Some((number, header)) => Err(LogError::OtherIdentity {
             file: segment_path(disk, number),
             found: header.identity,

@@ -209,11 +209,7 @@ pub fn open_mesh(
         segment: me.segment,
         extra: Vec::new(),
     };
-    let base_port = options.base_port();
-    let at = |address: &HostPort| trireme_transport::HostPort {
-        host: address.host.clone(),
-        port: address.port_or(base_port),
-    };
+    let at = |address: &HostPort| mesh_address(address, options);
     let listen = at(&listen_address(options)?);
     let config = MeshConfig {
         allow,
@@ -226,6 +222,14 @@ pub fn open_mesh(
         mesh.set_isolated(true);
     }
     Ok((mesh, poller))
+}
+
+/// Returns an address as the mesh takes it: with `base_port` if it names no port.
+pub fn mesh_address(address: &HostPort, options: &Options) -> trireme_transport::HostPort {
+    trireme_transport::HostPort {
+        host: address.host.clone(),
+        port: address.port_or(options.base_port()),
+    }
 }
 
 /// Returns the addresses of the other nodes in the mesh's spelling.

@@ -294,7 +294,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         }
         "gmcast.peer_addr" => {
             if let Typed::Str(address) = &change.value {
-                add_seed(node, address, options.base_port())?;
+                add_seed(node, address, &options)?;
             }
         }
         "pc.bootstrap" if change.value == Typed::Bool(false) => {}
@@ -343,13 +343,10 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
 }
 
 /// Makes the mesh call a further address (`gmcast.peer_addr`).
-fn add_seed(node: &Node, address: &str, base_port: u16) -> Result<(), String> {
+fn add_seed(node: &Node, address: &str, options: &Options) -> Result<(), String> {
     let peer = crate::url::HostPort::parse_with_scheme(address);
     let peer = peer.map_err(|error| error.to_string())?;
-    let seed = trireme_transport::HostPort {
-        port: peer.port_or(base_port),
-        host: peer.host,
-    };
+    let seed = setup::mesh_address(&peer, options);
     node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
     Ok(())
 }

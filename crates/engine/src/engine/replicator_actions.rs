@@ -4,8 +4,9 @@
 use trireme_group as group;
 use trireme_log::{LogError, Outcome};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator as replicator;
-use trireme_replicator::{Action, GroupAction, HostAction, LogAction, Note, Pull};
+use trireme_replicator::{
+    self as replicator, Action, GroupAction, HostAction, LogAction, Note, Pull,
+};
 
 use crate::engine::Engine;
 use crate::host::{Channel, Host};
@@ -171,6 +172,21 @@ impl Engine {
         }
     }
 
+    /// Reports a read error of the log to the operator. The reader does without the entries, by a checkpoint or an SST,
+    /// or waits.
+    pub(super) fn see_reads(&mut self, now_ms: u64, host: &mut dyn Host) {
+        let Some(error) = self.noted_log().and_then(Storage::take_read_error) else {
+            return;
+        };
+        if !error.is_shortage() {
+            host.warn(&format!(
+                "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
+            ));
+        } else if self.shortage_reminder.is_due(now_ms) {
+            host.warn(&format!("the write-set log: {error}"));
+        }
+    }
+
     // ---- entries for peers ----
 
     /// A peer has pulled entries.
@@ -205,23 +221,6 @@ impl Engine {
                 self.node(now_ms, replicator::Event::Unserved { to, seqno })
             }
             Served::NotNow => {}
-        }
-    }
-
-    /// Reports a read error of the log to the operator. The reader does without the entries, by a checkpoint or an SST,
-    /// or waits.
-    pub(super) fn see_reads(&mut self, now_ms: u64, host: &mut dyn Host) {
-        let link = self.link.as_mut().map(|link| &mut link.storage);
-        let storage = link.or(self.failed_log.as_mut());
-        let Some(error) = storage.and_then(Storage::take_read_error) else {
-            return;
-        };
-        if !error.is_shortage() {
-            host.warn(&format!(
-                "entries of the write-set log cannot be read, others may need a full state transfer: {error}"
-            ));
-        } else if self.shortage_reminder.is_due(now_ms) {
-            host.warn(&format!("the write-set log: {error}"));
         }
     }
 }
