@@ -21,8 +21,8 @@
 //! - Logs. Appends are durable at once (modes memory and os); a crash loses the log, as with
 //!   `gcache.recover=no`. A restart without loss equals a partition: the process was only silent. There are few
 //!   entries: the log tail is never trimmed, windows never fill.
-//! - Clients submit one byte. The simulation (`crates/group/tests/simulation`) covers reads, leaving, changes of
-//!   weight, overrides, duplicate replicas and foreign processes.
+//! - Clients submit one byte. The simulator covers reads, leaving, changes of weight, overrides, duplicate replicas
+//!   and foreign processes.
 //! - Terms are bounded (`Bound::terms`): without a timer, two candidates can outbid each other for ever.
 
 #![forbid(unsafe_code)]

@@ -408,6 +408,30 @@ pub const LIARS: &Profile = &Profile {
     ..PLAIN
 };
 
+/// The group above all: light load, and much change of membership. It takes no turn, for the same reason.
+pub const GROUP: &Profile = &Profile {
+    name: "group",
+    sizes: &[1, 2, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7],
+    lasts_ms: (4_000, 12_000),
+    faults: (0, 14),
+    mix: &[
+        (18, Partition),
+        (12, OneWay),
+        (10, Reset),
+        (15, Pause),
+        (25, Crash),
+        (4, PowerLoss),
+        (8, Leave),
+        (8, Overflow),
+        (4, Weight),
+        (3, Blackout),
+    ],
+    far_percent: 25,
+    late_percent: 25,
+    think_us: [50_000, 200_000, 1_000_000],
+    ..PLAIN
+};
+
 /// The profile with this name.
 pub fn named(name: &str) -> Option<&'static Profile> {
     all().find(|profile| profile.name == name)
@@ -415,7 +439,7 @@ pub fn named(name: &str) -> Option<&'static Profile> {
 
 /// The profiles that take turns, and the others.
 pub fn all() -> impl Iterator<Item = &'static Profile> {
-    ALL.iter().chain([LIARS])
+    ALL.iter().chain([LIARS, GROUP])
 }
 
 /// The profile that this seed takes, if all take turns.

@@ -17,6 +17,18 @@ fn a_schedule_of_each_profile_is_clean_and_does_something() {
 }
 
 #[test]
+fn groups_keep_their_promises_under_faults() {
+    let mut all = Coverage::default();
+    for seed in 0..40 {
+        let edit = Edit::whole(seed, Some("group".to_owned()));
+        let outcome = run(edit.plan().expect("the profile exists"));
+        assert_eq!(outcome.violation, None, "{seed}");
+        all.add(&outcome.coverage);
+    }
+    assert!(all.views > 200 && all.truncations > 5, "{all}");
+}
+
+#[test]
 fn lies_are_told_and_end_no_node() {
     let mut all = Coverage::default();
     for seed in 0..10 {

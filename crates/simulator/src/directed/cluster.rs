@@ -3,7 +3,7 @@
 use trireme_group::Preference;
 use trireme_log::Durability;
 
-use super::Stage;
+use super::{Play, Stage};
 use crate::founding::Founding;
 use crate::plan::{NodePlan, Plan};
 use crate::profiles;
@@ -100,6 +100,22 @@ pub fn replaces(stage: &mut Stage, gone: NodeId) -> Vec<NodeId> {
     }
     stage.start(N4);
     others
+}
+
+/// Lets a client of each of these nodes commit a row, one after the other. Each commit must take at most this long.
+pub(super) fn commit_each(stage: &mut Stage, nodes: &[NodeId], within_ms: u64) -> Play {
+    for node in nodes {
+        let began_us = stage.world.now_us;
+        let trx = stage.write(*node, &[row(*node as u32)]);
+        stage.until("the client has its answer", |s| s.told(trx).is_some())?;
+        let took_ms = (stage.world.now_us - began_us) / 1_000;
+        let name = node + 1;
+        stage.must(
+            &format!("a commit of n{name} takes at most {within_ms} ms, not {took_ms}"),
+            took_ms <= within_ms && stage.acknowledged(trx),
+        );
+    }
+    Ok(())
 }
 
 /// A row of the database.

@@ -119,6 +119,8 @@ schedules! {
     no_descriptors,
     cut_off_while_held,
     cut_off_stops_first,
+    commits_go_on,
+    majority_shrinks,
     donor_cut_off,
     rollback_given_up,
     outvoted_connects_again,

@@ -70,6 +70,11 @@ impl Server {
                 self.last_view = number;
             }
         } else {
+            let names: Vec<_> = view.members.iter().map(|m| m.incarnation).collect();
+            assert!(
+                names.is_sorted() && (last_words || names.contains(&self.me)),
+                "rule 20: a component without its node, or unsorted: {view:?}"
+            );
             self.ready = false;
             self.state_after_view(false);
         }

@@ -1,0 +1,31 @@
+//! Five nodes go on as three, then as two: each time a majority of the last view is left (rule 3).
+
+use super::cluster::commit_each;
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering};
+
+/// A member that is gone, the leader too, holds up a commit no longer than this.
+const TAKEOVER_MS: u64 = 1_000;
+
+pub(super) const SCHEDULE: Directed = Directed {
+    mutants: &[],
+    plan: |seed| recovering(5, seed),
+    play,
+};
+
+fn play(stage: &mut Stage) -> Play {
+    stage.formed()?;
+    for (gone, rest) in [
+        (&[N1, N5][..], &[N2, N3, N4][..]),
+        (&[N2][..], &[N3, N4][..]),
+    ] {
+        for node in gone {
+            stage.crash(*node, false);
+        }
+        commit_each(stage, rest, TAKEOVER_MS)?;
+        stage.until("the others are removed", |s| {
+            let group = s.group(rest[0]);
+            group.is_some_and(|group| group.configuration().members.len() == rest.len())
+        })?;
+    }
+    Ok(())
+}
