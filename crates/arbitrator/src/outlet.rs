@@ -22,6 +22,10 @@ impl Host for Outlet<'_> {
         self.line.send(to, channel, bytes);
     }
 
+    fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
+        self.line.queued_bytes(peer)
+    }
+
     fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         self.line.votes.promise(term).map_err(NotKept::from)
     }

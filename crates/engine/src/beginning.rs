@@ -9,7 +9,7 @@ use trireme_group::{
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Connect, Gtid, LastAction, Seqno};
 
-use crate::recovery::Recovery;
+use crate::recovered_log::Recovery;
 use crate::session::Forgotten;
 use crate::start::StartError;
 use crate::storage::Storage;

@@ -14,10 +14,11 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{self as replicator, Connect, Gtid, Replicator};
 
 use crate::beginning::Beginning;
+use crate::control_states::ControlStates;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::Told;
-use crate::recovery::{Doubts, Recovery};
+use crate::recovered_log::{Doubts, Recovery};
 use crate::reforming::Reformed;
 use crate::serving::Serving;
 use crate::start::{Start, StartError};
@@ -41,11 +42,13 @@ pub struct Link {
     laggard_told: Told,
     undelivered: Undelivered,
     serving: Serving,
+    control_states: ControlStates,
 }
 
 impl Link {
     /// Returns a connection that has written nothing yet.
     fn new(group: Group, storage: Storage, undelivered: Undelivered, flushes: Flushes) -> Link {
+        let control_queue_bytes = storage.thresholds().control_queue_bytes;
         Link {
             group,
             storage,
@@ -57,6 +60,7 @@ impl Link {
             laggard_told: Told::default(),
             undelivered,
             serving: Serving::default(),
+            control_states: ControlStates::new(control_queue_bytes),
         }
     }
 }
@@ -323,7 +327,9 @@ impl Engine {
         let group = self.link.as_ref().map(|link| link.group.next_deadline());
         let node = self.replicator.next_deadline_ms();
         let waiting = self.link.as_ref().and_then(|l| l.undelivered.due_ms());
-        group.into_iter().chain(node).chain(waiting).min()
+        let sending = self.link.as_ref().and_then(|l| l.control_states.due_ms());
+        let deadlines = [group, node, waiting, sending];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Carries out actions until nothing is left to do, and writes the log. Messages that were given to
@@ -337,6 +343,7 @@ impl Engine {
         }
         self.tell_history(host);
         self.answer_pulls(now_ms, host);
+        self.send_control_states(now_ms, host);
         let slice = self
             .link
             .as_ref()

@@ -55,6 +55,9 @@ pub trait Host {
     /// Send to each of these peers; messages may get lost. Everything that the engine requested before must be on its
     /// way to the operating system first (the log is, when [`crate::Engine::pump`] returns).
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes);
+    /// Returns the bytes that a further message to this peer would wait for; `usize::MAX` if the message would be
+    /// dropped. None: the peer is not connected.
+    fn queued_bytes(&self, peer: Incarnation) -> Option<usize>;
     /// Keep the promised term, flushed in every durability mode, before returning (rule 4).
     fn promise(&mut self, term: Term) -> Result<(), NotKept>;
     /// Keep the id of the log with which this node acknowledges from here on, flushed in every durability mode, before

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod beginning;
+mod control_states;
 mod engine;
 mod findings;
 mod flushes;
@@ -14,7 +15,7 @@ mod hang;
 mod host;
 mod laggard;
 mod mark;
-mod recovery;
+mod recovered_log;
 mod reforming;
 mod serving;
 mod session;
@@ -28,7 +29,7 @@ mod undelivered;
 pub use engine::{Engine, Link};
 pub use host::{Channel, Host, NotKept};
 pub use mark::{KeepMark, MARK_BYTES};
-pub use recovery::Doubts;
+pub use recovered_log::Doubts;
 pub use serving::{ServeDone, ServeJob};
 pub use session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 pub use staging::{StageDone, StageJob};

@@ -64,6 +64,11 @@ impl Line {
         (self.strangers.iter()).find(|stranger| nobody && addresses.contains(stranger))
     }
 
+    /// See [`trireme_engine::Host::queued_bytes`].
+    pub fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
+        self.mesh.ordinary_queued_bytes(peer.0.0)
+    }
+
     /// Hands a message to the queues of these peers; it leaves with the next flush of the mesh.
     pub fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         // Group and replicator keep their messages far below 4 GiB.

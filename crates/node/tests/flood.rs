@@ -33,6 +33,9 @@ impl Host for Outlet<'_> {
     fn send(&mut self, to: &[Incarnation], channel: Channel, bytes: Bytes) {
         self.0.send(to, channel, bytes);
     }
+    fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
+        self.0.queued_bytes(peer)
+    }
     fn promise(&mut self, _: Term) -> Result<(), NotKept> {
         Ok(())
     }

@@ -39,6 +39,10 @@ impl Host for Outlet<'_> {
         }
     }
 
+    fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
+        self.line.as_ref()?.queued_bytes(peer)
+    }
+
     fn promise(&mut self, term: group::Term) -> Result<(), NotKept> {
         let Some(line) = self.line.as_mut() else {
             return Ok(());

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, Position, Uuid};
 
+use crate::control_parts::ControlParts;
 use crate::event::Ticket;
 use crate::executor::Loss;
 use crate::gtid::Gtid;
@@ -26,6 +27,14 @@ pub enum Action {
     /// nothing: the peer pulls again. If they can never be read, [`crate::Event::Unserved`] follows. Without a connection it has no
     /// effect.
     Serve(Pull),
+    /// Send the parts of a control state to a peer, as fast as its connection takes them. Replaces an earlier one for
+    /// this peer. Without a connection it has no effect.
+    SendControlState {
+        /// The recipient.
+        to: Incarnation,
+        /// The messages.
+        parts: ControlParts,
+    },
     /// A request to the write-set log.
     Log(LogAction),
     /// A note beside the log.

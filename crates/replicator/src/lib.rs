@@ -22,6 +22,7 @@ mod context;
 mod control;
 mod control_codec;
 mod control_digest;
+mod control_parts;
 mod counters;
 mod database;
 mod effect;
@@ -66,6 +67,7 @@ mod writeset;
 
 pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note, Pull};
 pub use control_digest::ControlDigest;
+pub use control_parts::ControlParts;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};

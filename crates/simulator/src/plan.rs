@@ -258,6 +258,9 @@ impl Plan {
     /// Scales constants down, so that each schedule reaches cases that deployed nodes reach in large clusters only.
     fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
         self.scale = Scale::drawn(random);
+        let shipped = self.scale.engine.control_queue_bytes;
+        self.scale.engine.control_queue_bytes =
+            Random::new(self.seed, 16).pick(&[300, 3_000, shipped]);
         self.deaths_within_percent = Random::new(self.seed, 12).pick(&[0, 50, 100]);
         self.cert_max_length = random.pick(&[20, 100, self.cert_max_length]);
         let (large, queues) = (random.percent(40), random.percent(30));

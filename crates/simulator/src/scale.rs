@@ -33,6 +33,7 @@ impl Scale {
                 read_back_bytes: random.pick(&[300, 3_000, shipped.engine.read_back_bytes]),
                 slice_bytes: random.pick(&[1_000, 10_000, shipped.engine.slice_bytes]),
                 recovery_bytes: random.pick(&[1_000, 20_000, shipped.engine.recovery_bytes]),
+                control_queue_bytes: shipped.engine.control_queue_bytes,
                 excess_bytes: random.pick(&[5_000, 50_000, shipped.engine.excess_bytes]),
             },
             group: group::Thresholds {

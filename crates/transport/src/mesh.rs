@@ -346,6 +346,13 @@ impl Mesh {
         connection.map_or(0, |connection| connection.queue.queued_bytes())
     }
 
+    /// Returns the bytes that ordinary frames to this peer would wait for; bulk frames are not among them. `usize::MAX`
+    /// if the queue has overflowed and drops everything until it is empty. None: the peer is not connected.
+    pub fn ordinary_queued_bytes(&self, peer: PeerId) -> Option<usize> {
+        let connection = self.connections.linked(&peer)?;
+        Some(connection.queue.ordinary_bytes())
+    }
+
     /// Ends the connection to a peer. With a text, the peer is refused: it logs the text, and calls again only at the
     /// slow pace. Without a text, both sides reconnect at once.
     pub fn disconnect_peer(&mut self, peer: PeerId, refusal: Option<&str>) {

@@ -82,6 +82,14 @@ impl SendQueue {
         self.queued_bytes + self.bulk_bytes
     }
 
+    /// Returns the bytes ahead of a further ordinary frame; `usize::MAX`: the queue has overflowed and takes none.
+    pub fn ordinary_bytes(&self) -> usize {
+        match self.overflowed {
+            true => usize::MAX,
+            false => self.queued_bytes,
+        }
+    }
+
     /// Returns true once when the queue had overflowed and is empty again.
     pub fn take_drained(&mut self) -> bool {
         self.chunks.is_empty() && std::mem::take(&mut self.overflowed)

@@ -24,6 +24,12 @@ impl Engine {
                 }
             }
             Action::Serve(pull) => self.serve(now_ms, pull, host),
+            Action::SendControlState { to, parts } => {
+                if let Some(link) = &mut self.link {
+                    link.control_states.begin(to, parts);
+                    self.send_control_states(now_ms, host);
+                }
+            }
             Action::Log(action) => self.tell_link_log(action, host),
             Action::Note(note) => self.note(note, host),
             Action::Host(action) => {
@@ -211,6 +217,15 @@ impl Engine {
         let Some(link) = &mut self.link else { return };
         for served in link.serving.take_answers(&link.storage) {
             self.answer_pull(now_ms, served, host);
+        }
+    }
+
+    /// Sends the parts of control states that have room in the send queues.
+    pub(super) fn send_control_states(&mut self, now_ms: u64, host: &mut dyn Host) {
+        let Some(link) = &mut self.link else { return };
+        let messages = (link.control_states).next(now_ms, |peer| host.queued_bytes(peer));
+        for (to, bytes) in messages {
+            host.send(&[to], Channel::Replicator, bytes);
         }
     }
 

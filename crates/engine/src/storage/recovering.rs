@@ -6,7 +6,7 @@ use trireme_log::{Disk, Durability, Log, LogConfig, LogError};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
-use crate::recovery::{self, Doubts, Recovery};
+use crate::recovered_log::{self, Doubts, Recovery};
 use crate::session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
 use crate::start::StartError;
 use crate::storage::Storage;
@@ -124,16 +124,16 @@ impl Storage {
         *found_log = (last.as_ref())
             .filter(|last| last.durability == Durability::Os && !last.clean)
             .map(|last| last.log);
-        let damaged = recovery::may_have_forgotten(examined.found(), last.as_ref())
+        let damaged = recovered_log::may_have_forgotten(examined.found(), last.as_ref())
             && !planted(Mutant::DamageNotForgotten);
         // A power loss takes no flushed entry, and every mode flushes configurations.
         let was_clean = last.as_ref().is_some_and(|last| last.clean);
         let lost_views = damaged && (was_clean || examined.found().may_have_forgotten());
         if let Some(last) = last.as_ref().filter(|_| damaged) {
-            recovery::note_damage(&mut examined, last, lost_views)?;
+            recovered_log::note_damage(&mut examined, last, lost_views)?;
         }
         let (mut log, found) = examined.open()?;
-        let damage = found.damage.iter().map(recovery::tell_damage);
+        let damage = found.damage.iter().map(recovered_log::tell_damage);
         self.notes.extend(damage);
         if self.config.durability == Durability::Disk {
             // The earlier process may have died while entries were on their way to the disk, or because the disk
@@ -144,10 +144,10 @@ impl Storage {
             }
         }
         let (recovered, control) =
-            match recovery::read(&log, held_bytes, self.thresholds.recovery_bytes)? {
+            match recovered_log::read(&log, held_bytes, self.thresholds.recovery_bytes)? {
                 Ok(read) => read,
                 Err(reason) => {
-                    let unspoken = reason == recovery::NO_STATE && found.damage.is_empty();
+                    let unspoken = reason == recovered_log::NO_STATE && found.damage.is_empty();
                     self.unspoken = unspoken.then_some(history);
                     self.tell_of_log(&format!(
                         "is not used: {reason}; the other nodes have what is in it"
@@ -161,7 +161,7 @@ impl Storage {
             history,
             control,
             first_seqno: log.first_seqno_kept(),
-            first_view: recovery::first_view(&log),
+            first_view: recovered_log::first_view(&log),
             last_seqno: log.last_seqno().unwrap_or(0),
             forgotten,
             log: recovered,

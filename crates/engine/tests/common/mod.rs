@@ -48,6 +48,9 @@ fn read_only() -> NotKept {
 
 impl Host for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
+    fn queued_bytes(&self, _peer: Incarnation) -> Option<usize> {
+        Some(0)
+    }
     fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         if self.fail_promise {
             return Err(read_only());

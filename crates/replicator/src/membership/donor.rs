@@ -8,12 +8,13 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Membership;
 use crate::action::{Action, Answer, Code, Level, Pull};
+use crate::control_parts::ControlParts;
 use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
 use crate::payload::Payload;
-use crate::peer_message::{PeerMessage, SnapshotChunk};
+use crate::peer_message::PeerMessage;
 use crate::state_transfer::Place;
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
@@ -76,17 +77,9 @@ impl Membership<'_> {
         let Some(control) = ready.filter(|_| self.transfer.place() != Place::Admission) else {
             return self.refuse_control_state(to, round);
         };
-        let bytes = control.encode();
-        let chunk_bytes = self.context.options().thresholds.chunk_bytes.max(1);
-        for offset in (0..bytes.len()).step_by(chunk_bytes) {
-            let chunk = SnapshotChunk {
-                round,
-                offset: offset as u64,
-                total: bytes.len() as u64,
-                part: bytes.slice(offset..bytes.len().min(offset + chunk_bytes)),
-            };
-            self.out.send(to, &PeerMessage::SnapshotChunk(chunk));
-        }
+        let part_bytes = self.context.options().thresholds.chunk_bytes;
+        let parts = ControlParts::new(round, control.encode(), part_bytes);
+        self.out.push(Action::SendControlState { to, parts });
     }
 
     /// Makes a joiner ask another member, or ask again.

@@ -332,6 +332,11 @@ impl Cluster {
                 }
             }
             Action::Serve(pull) => self.serve(node, *pull),
+            Action::SendControlState { to, parts } => {
+                for bytes in parts.clone() {
+                    self.carry_out(node, Action::SendTo { to: *to, bytes });
+                }
+            }
             Action::Group(GroupAction::Read { token }) => {
                 let position = self.order.last().map_or(0, |(position, _)| *position);
                 self.event(

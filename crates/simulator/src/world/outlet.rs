@@ -90,6 +90,12 @@ impl Host for Outlet<'_> {
         }
     }
 
+    /// The network takes everything at once: what waits is what this input has sent.
+    fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
+        let to_peer = self.outbox.iter().filter(|(to, _)| *to == peer);
+        Some(to_peer.map(|(_, frame)| frame.len()).sum())
+    }
+
     fn promise(&mut self, term: Term) -> Result<(), NotKept> {
         self.writes_votes()?;
         self.leaves(digest::Channel::Log, || Sketch::of(1).and(&term));

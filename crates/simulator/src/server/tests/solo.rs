@@ -23,6 +23,9 @@ struct Out {
 
 impl Host for Out {
     fn send(&mut self, _to: &[Incarnation], _channel: Channel, _bytes: Bytes) {}
+    fn queued_bytes(&self, _peer: Incarnation) -> Option<usize> {
+        Some(0)
+    }
     fn promise(&mut self, _term: Term) -> Result<(), NotKept> {
         Ok(())
     }
