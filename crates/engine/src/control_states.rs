@@ -10,6 +10,9 @@ use trireme_replicator::ControlParts;
 
 /// Time until a full queue is looked at again.
 const PAUSE_MS: u64 = 10;
+/// Beside a busy load a queue never becomes short: one part in each pause, 25 MB/s, is added to a queue up to so many
+/// times its usual length.
+const BUSY: usize = 8;
 
 /// The states that are not sent whole yet.
 #[derive(Debug)]
@@ -20,10 +23,6 @@ pub(crate) struct ControlStates {
     /// See [`crate::Thresholds::control_queue_bytes`].
     queue_bytes: usize,
 }
-
-/// Beside a busy load a queue never becomes short: one part in each pause, 25 MB/s, is added to a queue up to so many
-/// times its usual length.
-const BUSY: usize = 8;
 
 impl ControlStates {
     /// `queue_bytes`: the bytes of a send queue that parts may fill.

@@ -26,6 +26,7 @@ fn groups_keep_their_promises_under_faults() {
         all.add(&outcome.coverage);
     }
     assert!(all.views > 200 && all.truncations > 5, "{all}");
+    assert!(all.leaderships > 40 && all.resumed > 20, "{all}");
 }
 
 #[test]

@@ -118,6 +118,24 @@ pub(super) fn commit_each(stage: &mut Stage, nodes: &[NodeId], within_ms: u64) -
     Ok(())
 }
 
+/// As [`commit_each`], again and again, until these nodes are the only members.
+pub(super) fn commit_until_alone(stage: &mut Stage, nodes: &[NodeId], within_ms: u64) -> Play {
+    for _ in 0..400 {
+        if members(stage, nodes[0]) == nodes.len() {
+            return Ok(());
+        }
+        stage.pass_ms(50);
+        commit_each(stage, nodes, within_ms)?;
+    }
+    stage.check("the others are removed", false)
+}
+
+/// The number of members in the node's committed view.
+pub(super) fn members(stage: &Stage, node: NodeId) -> usize {
+    let group = stage.group(node);
+    group.map_or(0, |group| group.configuration().members.len())
+}
+
 /// A row of the database.
 pub fn row(number: u32) -> u32 {
     Errand::FIRST_ROW + number
