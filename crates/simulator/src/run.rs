@@ -144,7 +144,10 @@ fn recover(world: &mut World) -> Result<(), String> {
         Some(_) if world.plan.leadership_moves => settle_leadership(world)?,
         _ => run_until(world, world.now_us + BUSY_US),
     }
-    let serves = |world: &World, node: usize| world.acknowledged()[node] > before[node];
+    let serves = |world: &World, node: usize| {
+        let ((process, count), (earlier, least)) = (world.acknowledged()[node], before[node]);
+        count > if process == earlier { least } else { 0 }
+    };
     let serve = |world: &mut World| {
         let mut nodes = world.data_nodes();
         match nodes.find(|node| !serves(world, *node)) {

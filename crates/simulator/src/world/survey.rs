@@ -404,11 +404,12 @@ impl World {
         }
     }
 
-    /// Number of commits that each node's clients know as acknowledged.
-    pub fn acknowledged(&self) -> Vec<u64> {
+    /// Each node's process, by its first start, with the number of commits that its clients know as acknowledged; each
+    /// process counts from 0.
+    pub fn acknowledged(&self) -> Vec<(u64, u64)> {
         let of = |machine: &crate::machine::Machine| {
             let process = machine.process.as_ref();
-            process.map_or(0, |process| process.server.acknowledged())
+            process.map_or((0, 0), |p| (p.first_start, p.server.acknowledged()))
         };
         self.machines.iter().map(of).collect()
     }
