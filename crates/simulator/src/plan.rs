@@ -258,6 +258,7 @@ impl Plan {
     /// Scales constants down, so that each schedule reaches cases that deployed nodes reach in large clusters only.
     fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
         self.scale = Scale::drawn(random);
+        // A stream of its own, so that the other draws stay as they were.
         let shipped = self.scale.engine.control_queue_bytes;
         self.scale.engine.control_queue_bytes =
             Random::new(self.seed, 16).pick(&[300, 3_000, shipped]);

@@ -1,5 +1,7 @@
 //! A few schedules of each profile, and what `shrink` prints makes the same plan again.
 
+use std::ops::Range;
+
 use clap::Parser;
 use simulator::coverage::Coverage;
 use simulator::edit::Edit;
@@ -16,28 +18,28 @@ fn a_schedule_of_each_profile_is_clean_and_does_something() {
     }
 }
 
-#[test]
-fn groups_keep_their_promises_under_faults() {
+/// Runs schedules of one profile, which must be clean.
+fn clean(profile: &str, seeds: Range<u64>) -> Coverage {
     let mut all = Coverage::default();
-    for seed in 0..40 {
-        let edit = Edit::whole(seed, Some("group".to_owned()));
+    for seed in seeds {
+        let edit = Edit::whole(seed, Some(profile.to_owned()));
         let outcome = run(edit.plan().expect("the profile exists"));
         assert_eq!(outcome.violation, None, "{seed}");
         all.add(&outcome.coverage);
     }
+    all
+}
+
+#[test]
+fn groups_keep_their_promises_under_faults() {
+    let all = clean("group", 0..40);
     assert!(all.views > 200 && all.truncations > 5, "{all}");
     assert!(all.leaderships > 40 && all.resumed > 20, "{all}");
 }
 
 #[test]
 fn lies_are_told_and_end_no_node() {
-    let mut all = Coverage::default();
-    for seed in 0..10 {
-        let edit = Edit::whole(seed, Some("liars".to_owned()));
-        let outcome = run(edit.plan().expect("the profile exists"));
-        assert_eq!(outcome.violation, None, "{seed}");
-        all.add(&outcome.coverage);
-    }
+    let all = clean("liars", 0..10);
     assert!(all.lies > 100, "{all}");
     assert!(all.deceived < all.lies / 10, "{all}");
 }

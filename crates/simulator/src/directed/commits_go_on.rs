@@ -1,15 +1,13 @@
 //! The time of a commit while a member is slow, gone, cut off for a moment or leaves: the numbers of docs/guarantees.md
 //! (rules 2, 3, 10).
 
-use super::cluster::{commit_each, commit_until_alone, members};
+use super::cluster::{TAKEOVER_MS, commit_each, commit_until_alone};
 use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 use crate::seen::NodeId;
 
 const ALL: [NodeId; 3] = [N1, N2, N3];
 /// A commit takes a few round trips of 0.8 ms at most, and flushes of 0.5 ms.
 const CALM_MS: u64 = 10;
-/// A leader that is gone is replaced within this (Galera, measured: 6.1 s).
-const TAKEOVER_MS: u64 = 1_000;
 
 /// A view without a member that leaves takes a few round trips.
 const LEAVE_MS: u64 = 500;
@@ -71,7 +69,7 @@ fn a_leave_takes_no_timeout(stage: &mut Stage, leaver: NodeId) -> Play {
     stage.leave(leaver);
     commit_each(stage, &others(leaver), LEAVE_MS)?;
     stage.until("the leaver is removed", |s| {
-        members(s, others(leaver)[0]) == 2
+        s.members(others(leaver)[0]) == 2
     })?;
     let took_ms = (stage.world.now_us - began_us) / 1_000;
     stage.must("without a timeout", took_ms <= LEAVE_MS);

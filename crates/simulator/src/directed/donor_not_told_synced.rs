@@ -87,10 +87,7 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.join(&[N1, N2, N5], &[N1, N2, N5]);
     stage.until("n1 is primary", |s| is_primary(s, N1))?;
     // Until then n1 and n5 would be two of four without n2.
-    stage.until("n4 is left out", |s| {
-        s.group(N1)
-            .is_some_and(|group| group.configuration().members.len() == 4)
-    })?;
+    stage.until("n4 is left out", |s| s.members(N1) == 4)?;
     let lacked: Vec<ClientTrx> = (0..LACKS)
         .map(|at| stage.write(N1, &[row(10 + at)]))
         .collect();

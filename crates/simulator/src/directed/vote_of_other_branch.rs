@@ -34,8 +34,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&rest, &rest);
     let first = stage.takeover(&rest)?;
     stage.until("the rest is alone", |s| {
-        let members = |n| s.group(n).map(|group| group.configuration().members.len());
-        rest.iter().all(|n| members(*n) == Some(rest.len()))
+        rest.iter().all(|n| s.members(*n) == rest.len())
     })?;
     stage.pause(first);
     let others: Vec<_> = rest.into_iter().filter(|n| *n != first).collect();

@@ -62,6 +62,12 @@ impl Stage<'_> {
             .map_or(0, |group| group.configuration().number)
     }
 
+    /// Number of members in the node's committed view.
+    pub fn members(&self, node: NodeId) -> usize {
+        self.group(node)
+            .map_or(0, |group| group.configuration().members.len())
+    }
+
     /// Number of views that have passed commit order on the node.
     pub fn views_shown(&self, node: NodeId) -> u64 {
         self.nodes[node].views
