@@ -15,7 +15,7 @@ OUT ?= trireme-bench-$(shell date -u +%Y-%m-%dT%H%M%SZ)
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb test-deb demo test test-all conformance soak bad-days crash bench sim sim-soak mutants model coverage lint fuzz clean
+.PHONY: help build deb test-deb demo test test-all test-lab conformance soak bad-days crash bench sim sim-soak mutants model coverage lint fuzz clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -43,8 +43,11 @@ demo:  ## three nodes on this machine under load, one is killed and comes back (
 test:  ## what every change passes: unit, property and simulation tests, real servers, the core of MariaDB's suites
 	@scripts/test.sh
 
-test-all:  ## the longer rest, which CI runs after `make test`: more seeds, all other tests with real servers
+test-all:  ## the longer rest, which CI runs after `make test`: seeds of the commit's own, all other clusters of real servers
 	@scripts/test.sh rest
+
+test-lab:  ## the lab's experiments and systems, with real servers (eight minutes)
+	@scripts/test.sh lab
 
 conformance:  ## MariaDB's whole Galera suites (hours), compared with Galera (ROOT=trixie: those of Debian 13)
 	@scripts/packages.sh conformance

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# `make test` and `make test-all`: every step runs, even after a failed one, so that one run shows all that is broken; a summary ends it.
-# Usage: scripts/test.sh [rest]
+# `make test`, `make test-all` and `make test-lab`: every step runs, even after a failed one, so that one run shows all that is broken;
+# a summary ends it.
+# Usage: scripts/test.sh [rest|lab]
 #   without   what every change has to pass, within a quarter of an hour of a built tree
-#   rest      what takes longer: more seeds, and all tests with real servers that the first leaves out
+#   rest      what takes longer: more seeds, and all clusters of real servers that the first leaves out
+#   lab       the lab and its systems, with real servers
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 gear=${1:-first}
-[[ $gear =~ ^(first|rest)$ ]] || { echo "usage: scripts/test.sh [rest]" >&2; exit 2; }
+[[ $gear =~ ^(first|rest|lab)$ ]] || { echo "usage: scripts/test.sh [rest|lab]" >&2; exit 2; }
 scripts/packages.sh test || exit 1
 
 summary=()
@@ -50,8 +52,7 @@ first() {
 }
 
 rest() {
-    step "simulation of whole nodes, further seeds" simulate 1000..3000
-    # A thousand seeds more, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
+    # A thousand further seeds, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
     local first=$((1000000000 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c1-7 || true) * 1000))
     echo
     echo "the seeds of this commit, to repeat them: make sim ARGS=\"--seeds $first..$((first + 1000))\""
@@ -62,6 +63,11 @@ rest() {
         for name in "${every_change[@]}"; do skipped+=(--skip "$name"); done
         step "clusters of real servers: all others" \
             real real_cluster "${skipped[@]}"
+    fi
+}
+
+lab() {
+    if step "release build" make --no-print-directory build; then
         step "systems and experiments of the lab, with real servers" \
             real 'real_[!c]*' # all but real_cluster
     fi

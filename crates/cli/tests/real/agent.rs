@@ -46,7 +46,7 @@ impl Agent {
     }
 
     /// Status and body.
-    fn get(&self, path: &str) -> (u16, String) {
+    pub fn get(&self, path: &str) -> (u16, String) {
         get(&self.address, path)
     }
 
@@ -59,12 +59,17 @@ impl Agent {
 
     #[track_caller]
     fn await_status(&self, path: &str, status: u16) {
+        self.await_answer(path, status, "");
+    }
+
+    #[track_caller]
+    fn await_answer(&self, path: &str, status: u16, word: &str) {
         let mut seen = (0, String::new());
         let found = await_true(SOON, || {
             seen = self.get(path);
-            seen.0 == status
+            seen.0 == status && seen.1.contains(word)
         });
-        assert!(found, "{path}: {status} was awaited, it is {seen:?}");
+        assert!(found, "{path}: {status} {word} was awaited, it is {seen:?}");
     }
 }
 
@@ -127,9 +132,9 @@ fn load_balancers_learn_of_good_and_bad_days() {
         "/health/write",
         "/health/read",
     ] {
-        agent.assert(path, 200, "ok: ");
+        agent.await_answer(path, 200, "ok: ");
     }
-    agent.assert(READ, 200, "lag of at most");
+    agent.await_answer(READ, 200, "lag of at most");
     agent.assert("/metrics", 200, "\nwsrep_cluster_size 3\n");
     agent.assert("/status.json", 200, "\"wsrep_provider_name\": \"Trireme\"");
 
@@ -148,7 +153,7 @@ fn load_balancers_learn_of_good_and_bad_days() {
     let begin = Instant::now();
     agent.assert(READ, 503, "lag of more than");
     assert!(
-        begin.elapsed() < Duration::from_secs(3),
+        begin.elapsed() < Duration::from_secs(10), // the server would wait for 30 s
         "{:?}",
         begin.elapsed()
     );
@@ -159,7 +164,8 @@ fn load_balancers_learn_of_good_and_bad_days() {
 
     trial.kill(1);
     trial.kill(2);
-    agent.await_status("/health/ready", 503);
+    // The server closes SQL a moment before its status says that the component is not primary.
+    agent.await_answer("/health/ready", 503, "waits for a majority");
     agent.assert("/health/write", 503, "waits for a majority");
     agent.assert(READ, 503, "no: ");
     agent.assert("/health/live", 200, "ok: ");
@@ -184,7 +190,8 @@ fn a_crowd_of_clients_is_two_connections_for_the_server() {
     std::thread::scope(|scope| {
         for _ in 0..30 {
             scope.spawn(|| {
-                for path in ["/health/write", READ, "/metrics", "/status.json"] {
+                let read = "/health/read?max_lag_ms=5000";
+                for path in ["/health/write", read, "/metrics", "/status.json"] {
                     agent.assert(path, 200, "");
                 }
             });
@@ -193,8 +200,8 @@ fn a_crowd_of_clients_is_two_connections_for_the_server() {
     let connections = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'watch'";
     let connections: u32 = trial.value(0, connections).parse().expect("a number");
     assert!((1..=2).contains(&connections), "{connections}");
-    // Four readings of two statements and five reads of one in a second, and what this test asks itself.
-    let most = 20 + begin.elapsed().as_secs() * 20;
+    // Four readings of two statements and five reads of two in each second begun, and what this test asks itself.
+    let most = 20 + (begin.elapsed().as_secs() + 1) * 20;
     let asked = questions(&trial) - before;
     assert!(
         asked <= most,

@@ -8,9 +8,6 @@ use super::trial::{SOON, Trial, pause};
 /// Silence is noticed after two seconds; Galera wants several keepalives within them.
 pub const QUICK: &str = "evs.suspect_timeout=PT2S;evs.keepalive_period=PT0.5S";
 
-/// `evs.suspect_timeout` of these clusters, and two seconds more.
-pub const NOTICED: Duration = Duration::from_secs(4);
-
 #[test]
 fn a_node_cut_off_stops_writing_and_merges_again() {
     let Some(mut trial) = Trial::start(3, QUICK) else {
@@ -23,9 +20,9 @@ fn a_node_cut_off_stops_writing_and_merges_again() {
         let load = Load::start(&trial, &others);
 
         trial.set_option(victim, "gmcast.isolate=1");
-        trial.await_status(victim, "wsrep_cluster_status", "non-Primary", NOTICED);
+        trial.await_status(victim, "wsrep_cluster_status", "non-Primary", SOON);
         for i in &others {
-            trial.await_size(*i, 2, NOTICED);
+            trial.await_size(*i, 2, SOON);
         }
         let write = format!("INSERT INTO d.t VALUES ({victim}, 0)");
         let refused = trial
@@ -79,7 +76,7 @@ fn a_paused_node_is_expelled_and_comes_back_by_itself() {
         .pause_node(1)
         .expect("a process of ours can be paused");
     for i in [0, 2] {
-        trial.await_size(i, 2, NOTICED);
+        trial.await_size(i, 2, SOON);
     }
     trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
     trial.resume_node(1).expect("a process of ours can go on");
@@ -102,19 +99,19 @@ fn a_node_cut_off_under_a_global_read_lock_is_synced_again_when_that_ends() {
         let statement = "FLUSH TABLES WITH READ LOCK";
         backup.exec(statement).expect(statement);
         trial.set_option(1, "gmcast.isolate=1");
-        trial.await_size(0, 2, NOTICED);
+        trial.await_size(0, 2, SOON);
         trial.exec(
             0,
             &format!("INSERT INTO d.t VALUES ({}, 1)", u8::from(heals_first)),
         );
-        pause(NOTICED); // until it knows itself
+        pause(Duration::from_secs(4)); // until it knows itself
         if heals_first {
             trial.set_option(1, "gmcast.isolate=0");
             trial.await_size(0, 3, SOON);
         }
         backup.exec("UNLOCK TABLES").expect("it holds them");
         if !heals_first {
-            trial.await_status(1, "wsrep_cluster_status", "non-Primary", NOTICED);
+            trial.await_status(1, "wsrep_cluster_status", "non-Primary", SOON);
             trial.set_option(1, "gmcast.isolate=0");
         }
         trial.await_status(1, "wsrep_local_state_comment", "Synced", SOON);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use trireme_testbed::node::snapshots_given;
 
-use super::apart::{NOTICED, QUICK};
+use super::apart::QUICK;
 use super::load::Load;
 use super::trial::{JOIN, SOON, Trial, pause};
 
@@ -76,7 +76,7 @@ fn of_two_nodes_the_survivor_waits_unless_it_is_told_otherwise() {
 
     // It cannot know whether the other is dead or merely out of reach.
     trial.kill(1);
-    trial.await_status(0, "wsrep_cluster_status", "non-Primary", NOTICED);
+    trial.await_status(0, "wsrep_cluster_status", "non-Primary", SOON);
     let refused = trial.try_exec(0, write).expect_err("no quorum, no write");
     assert_eq!(refused.code(), Some(1047), "{refused}");
     trial.restart(1);
@@ -87,7 +87,7 @@ fn of_two_nodes_the_survivor_waits_unless_it_is_told_otherwise() {
     // Told to ignore the split brain, it goes on alone.
     trial.set_option(0, "pc.ignore_sb=true");
     trial.kill(1);
-    trial.await_size(0, 1, NOTICED);
+    trial.await_size(0, 1, SOON);
     trial.exec(0, write);
     trial.restart(1);
     trial.await_size(0, 2, SOON);
@@ -96,7 +96,7 @@ fn of_two_nodes_the_survivor_waits_unless_it_is_told_otherwise() {
     // Told to be the primary component, it is.
     trial.set_option(0, "pc.ignore_sb=false");
     trial.kill(1);
-    trial.await_status(0, "wsrep_cluster_status", "non-Primary", NOTICED);
+    trial.await_status(0, "wsrep_cluster_status", "non-Primary", SOON);
     trial.set_option(0, "pc.bootstrap=1");
     trial.await_size(0, 1, SOON);
     trial.exec(0, write);

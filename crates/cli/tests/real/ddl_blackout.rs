@@ -99,7 +99,7 @@ fn begin(trial: &Trial, i: usize, statement: String) -> thread::JoinHandle<bool>
 }
 
 /// grastate.dat says that something goes on that a crash would leave half-done.
-fn is_unsafe(trial: &Trial, i: usize) -> bool {
+pub fn is_unsafe(trial: &Trial, i: usize) -> bool {
     let file = trial.node(i).datadir().join("grastate.dat");
     let text = fs::read_to_string(file).unwrap_or_default();
     text.contains("00000000-0000-0000-0000-000000000000")

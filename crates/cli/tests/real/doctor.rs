@@ -250,8 +250,7 @@ fn many_conflicts(trial: &Trial) {
     trial.exec(0, "CREATE DATABASE d");
     trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL)");
     trial.exec(0, "INSERT INTO d.t VALUES (0, 0)");
-    let is_there = || trial.value(1, "SELECT COUNT(*) FROM d.t") == "1";
-    assert!(await_true(SOON, is_there));
+    trial.await_value(1, "SELECT COUNT(*) FROM d.t", "1");
     let (mut winner, mut loser) = (trial.client(0), trial.client(1));
     for v in 1..=110 {
         (loser.exec(&format!("INSERT INTO d.t VALUES ({v}, 0)"))).expect("a row of its own");

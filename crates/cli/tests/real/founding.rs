@@ -8,7 +8,7 @@ use trireme_testbed::packages;
 use trireme_testbed::ports::NodePorts;
 
 use super::lone::Lone;
-use super::trial::{JOIN, SOON, Trial, pause, provider};
+use super::trial::{JOIN, SOON, Trial, await_true, pause, provider};
 
 const FOUNDED: &str = "founding a cluster with the support of all 3 nodes";
 
@@ -82,11 +82,14 @@ fn two_of_three_wait_and_say_for_whom() {
         let spawned = trial.spawn_node(i, StartMode::Join);
         spawned.unwrap_or_else(|error| panic!("{error}"));
     }
-    pause(Duration::from_secs(14));
     let absent = format!("nobody answers at 127.0.0.1:{}", trial.node(2).ports.group);
     for i in 0..2 {
+        let is_said = || trial.node(i).log_text().contains(&absent);
+        assert!(await_true(SOON, is_said), "{absent}");
+    }
+    pause(Duration::from_secs(2));
+    for i in 0..2 {
         assert!(trial.node(i).pid().is_some(), "it waits");
-        assert!(trial.node(i).log_text().contains(&absent), "{absent}");
     }
     assert_eq!(founders(&trial), 0);
     trial.stop(1);

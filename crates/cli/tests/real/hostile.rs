@@ -40,14 +40,14 @@ fn hostile_names_of_nodes_tables_and_keys_steer_nothing() {
     trial.exec(0, &format!("CREATE TABLE d.`heap{EVIL}` (v INT)"));
     trial.exec(0, &format!("INSERT INTO d.`{EVIL}` VALUES (\"{EVIL}\", 0)"));
     let count = format!("SELECT COUNT(*) FROM d.`{EVIL}`");
-    assert!(await_true(SOON, || trial.value(1, &count) == "1"));
+    trial.await_value(1, &count, "1");
     let update = |v| format!("UPDATE d.`{EVIL}` SET v = {v}");
     let mut loser = trial.client(0);
     loser.exec("BEGIN").expect("a transaction");
     loser.exec(&update(1)).expect("a row");
     trial.exec(1, &update(2));
     let value = format!("SELECT v FROM d.`{EVIL}`");
-    assert!(await_true(SOON, || trial.value(0, &value) == "2"));
+    trial.await_value(0, &value, "2");
     loser.exec("COMMIT").expect_err("the row is another's");
 
     let conflicts = await_true(SOON, || told(&trial, 0, &["conflicts"]).contains("script"));

@@ -160,15 +160,14 @@ fn a_conflict_is_told_with_its_winner() {
         return;
     }
     trial.exec(0, "INSERT INTO d.t VALUES (1, 0)");
-    let is_there = || trial.value(1, "SELECT COUNT(*) FROM d.t") == "1";
-    assert!(await_true(SOON, is_there));
+    trial.await_value(1, "SELECT COUNT(*) FROM d.t", "1");
     let mut loser = trial.client(0);
     loser.exec("BEGIN").expect("a transaction");
     loser
         .exec("UPDATE d.t SET v = 1 WHERE id = 1")
         .expect("a row");
     trial.exec(1, "UPDATE d.t SET v = 2 WHERE id = 1");
-    assert!(await_true(SOON, || trial.value(0, "SELECT v FROM d.t") == "2"));
+    trial.await_value(0, "SELECT v FROM d.t", "2");
     let error = loser.exec("COMMIT").expect_err("the row is another's");
     assert!(error.is_conflict(), "{error}");
     let mut text = String::new();

@@ -8,7 +8,7 @@ use trireme_testbed::Sql;
 use trireme_testbed::node::snapshots_given;
 
 use super::load::Load;
-use super::trial::{JOIN, SOON, Trial, pause};
+use super::trial::{JOIN, Trial, pause};
 
 const MIB: usize = 96;
 
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(180);
 
 /// A connection to node `i` in which the large transaction is ready to be committed.
 fn ready(trial: &Trial, i: usize) -> Sql {
-    trial.exec(0, "CREATE TABLE d.large (id INT PRIMARY KEY, v LONGTEXT)");
+    trial.exec(i, "CREATE TABLE d.large (id INT PRIMARY KEY, v LONGTEXT)");
     let client = Sql::connect_socket(&trial.node(i).socket(), LONG);
     let mut client = client.expect("the node runs");
     let rows = MIB << 7;
@@ -69,9 +69,14 @@ fn a_node_dies_while_it_commits_a_large_transaction() {
     pause(Duration::from_millis(120));
     trial.kill(1);
     let _ = commit.join().expect("a client does not panic");
-    trial.await_size(0, 2, SOON);
-    trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
-    trial.exec(2, "INSERT INTO d.t VALUES (2, 2)");
+    // What comes after it in the order waits until it is applied.
+    for (i, insert) in [
+        (0, "INSERT INTO d.t VALUES (1, 1)"),
+        (2, "INSERT INTO d.t VALUES (2, 2)"),
+    ] {
+        trial.await_size(i, 2, LONG);
+        trial.exec(i, insert);
+    }
     let count = trial.value(0, "SELECT COUNT(*) FROM d.large");
     assert!(
         ["0".to_string(), (MIB << 7).to_string()].contains(&count),

@@ -15,10 +15,14 @@ use super::trial::{Trial, await_true};
 /// A statement without answer for so long has failed.
 const ANSWER: Duration = Duration::from_secs(20);
 
+/// A thread that sleeps 2 ms and wakes so late was kept from running by the machine.
+const STALL: Duration = Duration::from_millis(20);
+
 /// Running clients. They end when this is dropped.
 pub struct Load {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<Record>>,
+    machine: Option<JoinHandle<Vec<(Instant, Instant)>>>,
 }
 
 /// What one client, or all together, saw.
@@ -28,6 +32,8 @@ pub struct Record {
     pub commits: Vec<Instant>,
     /// Errors other than lost conflicts, with their number.
     pub errors: BTreeMap<String, usize>,
+    /// When the machine stood still: no fault of the cluster.
+    stalls: Vec<(Instant, Instant)>,
 }
 
 impl Load {
@@ -53,6 +59,10 @@ impl Load {
         });
         Self {
             clients: clients.collect(),
+            machine: Some(thread::spawn({
+                let stop = Arc::clone(&stop);
+                move || stalls_until(&stop)
+            })),
             stop,
         }
     }
@@ -69,6 +79,8 @@ impl Load {
             }
         }
         all.commits.sort_unstable();
+        let stalls = self.machine.take().map(JoinHandle::join);
+        all.stalls = stalls.and_then(Result::ok).unwrap_or_default();
         all
     }
 }
@@ -83,7 +95,7 @@ impl Drop for Load {
 }
 
 impl Record {
-    /// Longest time without any commit between `from` and `until`.
+    /// Longest time without any commit between `from` and `until`, but for the time in which the machine stood still.
     pub fn longest_gap(&self, from: Instant, until: Instant) -> Duration {
         let between = self.commits.iter().filter(|t| (from..until).contains(*t));
         let times: Vec<Instant> = [from]
@@ -91,8 +103,16 @@ impl Record {
             .chain(between.copied())
             .chain([until])
             .collect();
-        let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
-        gaps.max().unwrap_or_default()
+        let gaps = times.windows(2).map(|pair| (pair[0], pair[1]));
+        let of_cluster = gaps.map(|gap| (gap.1 - gap.0).saturating_sub(self.stalled_within(gap)));
+        of_cluster.max().unwrap_or_default()
+    }
+
+    fn stalled_within(&self, gap: (Instant, Instant)) -> Duration {
+        let common = |stall: &(Instant, Instant)| {
+            (stall.1.min(gap.1)).saturating_duration_since(stall.0.max(gap.0))
+        };
+        self.stalls.iter().map(common).sum()
     }
 
     /// There were commits, and nothing failed but conflicts.
@@ -104,6 +124,20 @@ impl Record {
         );
         assert!(!self.commits.is_empty(), "the clients committed nothing");
     }
+}
+
+fn stalls_until(stop: &AtomicBool) -> Vec<(Instant, Instant)> {
+    let mut stalls = Vec::new();
+    let mut before = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(2));
+        let now = Instant::now();
+        if now - before > STALL {
+            stalls.push((before, now));
+        }
+        before = now;
+    }
+    stalls
 }
 
 fn insert_until(stop: &AtomicBool, socket: PathBuf, i: usize) -> Record {

@@ -18,10 +18,10 @@ use trireme_testbed::{Cluster, Server, Settings, Sql, datadir};
 const SHOWN_LINES: usize = 30;
 
 /// For what should happen at once, on a busy machine.
-pub const SOON: Duration = Duration::from_secs(15);
+pub const SOON: Duration = Duration::from_secs(30);
 
-/// Time for a node to join, a snapshot included.
-pub const JOIN: Duration = Duration::from_secs(60);
+/// Time for a node to join, a snapshot included, and one or two before it.
+pub const JOIN: Duration = Duration::from_secs(180);
 
 /// A running cluster. When the test fails it shows every node's state and the end of its log; the servers die with it.
 pub struct Trial {
@@ -45,6 +45,9 @@ impl Trial {
         }
         trial.exec(0, "CREATE DATABASE d");
         trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL)");
+        for i in 0..nodes {
+            trial.await_value(i, "SELECT COUNT(*) FROM d.t", "0");
+        }
         Some(trial)
     }
 
@@ -81,6 +84,21 @@ impl Trial {
             Ok(value) => value.unwrap_or_default(),
             Err(error) => panic!("{}: {query}: {error}", self.name(i)),
         }
+    }
+
+    /// Waits until the only value of a query on node `i` is `wanted`; its table may come only now.
+    #[track_caller]
+    pub fn await_value(&self, i: usize, query: &str, wanted: &str) {
+        let mut seen = Ok(None);
+        let found = await_true(SOON, || {
+            seen = self.client(i).value(query);
+            matches!(&seen, Ok(Some(value)) if value == wanted)
+        });
+        assert!(
+            found,
+            "{}: {query}: {wanted} was awaited, it is {seen:?}",
+            self.name(i)
+        );
     }
 
     /// A global status variable of node `i`; empty when it does not answer.
@@ -274,13 +292,17 @@ fn template() -> PathBuf {
 /// Asks again and again until the answer is yes; whether it was within `timeout`.
 pub fn await_true(timeout: Duration, mut ask: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !ask() {
-        if start.elapsed() > timeout {
+    loop {
+        // Asked last after the time is up: this thread itself may have been stopped for long.
+        let is_last = start.elapsed() > timeout;
+        if ask() {
+            return true;
+        }
+        if is_last {
             return false;
         }
         pause(Duration::from_millis(20));
     }
-    true
 }
 
 /// Lets time pass; ends the test when the user pressed Ctrl-C.

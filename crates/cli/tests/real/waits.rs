@@ -4,15 +4,19 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use trireme_testbed::{StartMode, preload};
 
 use super::bad_days::{alter, await_told, prepared, spawn, start, table_to_alter, why};
+use super::ddl_blackout::is_unsafe;
 use super::trial::{JOIN, SOON, Trial, await_true};
 
-/// So long the donor's script does nothing before it sends anything.
-const SLOW_DONOR: &str = "[[ \" $* \" != *' --role donor '* ]] || sleep 5\n";
+/// The donor's script sends nothing while the file named here is there, for two minutes at most.
+const HELD: &str = "TRIREME_HELD_DONOR";
+const HELD_DONOR: &str = "[[ \" $* \" != *' --role donor '* ]] || \
+     for _ in {1..600}; do [ -e \"$TRIREME_HELD_DONOR\" ] || break; sleep 0.2; done\n";
 
 /// What node `i` waits for, by its state file.
 fn reason(trial: &Trial, i: usize) -> String {
@@ -26,7 +30,7 @@ fn reason(trial: &Trial, i: usize) -> String {
 
 #[track_caller]
 fn await_reason(trial: &Trial, i: usize, wanted: &str, words: &[&str]) {
-    await_told(SOON, &[&[wanted][..], words].concat(), || {
+    await_told(JOIN, &[&[wanted][..], words].concat(), || {
         format!("{}: {}", reason(trial, i), why(trial, i))
     });
 }
@@ -61,7 +65,7 @@ fn a_new_node_waits_for_the_cluster_a_donor_and_its_snapshot() {
     let Some(mut trial) = prepared("") else {
         return;
     };
-    make_donors_slow(&mut trial);
+    let held = hold_donors(&mut trial);
     spawn(&mut trial, 1, StartMode::Join);
     let words = ["has looked for the cluster", "no answer at"];
     await_reason(&trial, 1, "component", &words);
@@ -70,17 +74,20 @@ fn a_new_node_waits_for_the_cluster_a_donor_and_its_snapshot() {
         .bootstrap_node(0)
         .unwrap_or_else(|error| panic!("it does not begin: {error}"));
     await_reason(&trial, 1, "state-transfer", &["(SST)", "from node1"]);
+    fs::remove_file(&held).expect("the file is there");
     trial.await_size(1, 2, JOIN);
 
     for i in 0..2 {
         trial.exec(i, "SET GLOBAL wsrep_desync = ON");
     }
+    fs::write(&held, "").expect("a file");
     spawn(&mut trial, 2, StartMode::Join);
     await_reason(&trial, 2, "donor", &["for a donor", "Synced"]);
     for i in 0..2 {
         trial.exec(i, "SET GLOBAL wsrep_desync = OFF");
     }
     await_reason(&trial, 2, "state-transfer", &["(SST)"]);
+    fs::remove_file(&held).expect("the file is there");
     trial.await_size(2, 3, JOIN);
 }
 
@@ -93,7 +100,7 @@ fn a_node_that_was_away_catches_up() {
     table_to_alter(&mut trial);
     trial.kill(2);
     let toi = "SET SESSION wsrep_OSU_method = TOI";
-    (alter(&trial, 0, toi, "w").join()).expect("it ends by itself");
+    (alter(&trial, 0, toi).join()).expect("it ends by itself");
     spawn(&mut trial, 2, StartMode::Join);
     let words = ["has caught up for", "write-sets"];
     await_reason(&trial, 2, "incremental-transfer", &words);
@@ -114,13 +121,16 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     }
     let slow = trial.node(2).dir.join("slow");
     trial.set_environment(2, "TRIREME_SLOW_RECOVERY", &slow);
-    make_donors_slow(&mut trial);
+    let held = hold_donors(&mut trial);
+    fs::remove_file(&held).expect("the file is there");
     start(&mut trial);
     table_to_alter(&mut trial);
     trial.kill(2);
-    trial.exec(0, "INSERT INTO d.u VALUES (41, 1)");
+    trial.exec(0, "INSERT INTO d.u VALUES (0, 1)");
 
-    fs::write(&slow, "").expect("a file");
+    for file in [&slow, &held] {
+        fs::write(file, "").expect("a file");
+    }
     // Two write-sets that wait are too many for a node that is Synced.
     trial.settings_mut().provider_options = "gcs.fc_limit=0".to_owned();
     spawn(&mut trial, 2, StartMode::JoinUnprepared);
@@ -129,9 +139,11 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     await_reason(&trial, 2, "script", &["script of the state transfer"]);
     // What is ordered while the script runs still counts as missed; what is ordered later does not.
     let toi = "SET SESSION wsrep_OSU_method = TOI";
-    let missed = alter(&trial, 0, toi, "w");
+    let missed = alter(&trial, 0, toi);
+    assert!(await_true(SOON, || is_unsafe(&trial, 1)), "it has begun");
+    fs::remove_file(&held).expect("the file is there");
     await_reason(&trial, 2, "incremental-transfer", &["has caught up for"]);
-    let later = ["x", "y", "z"].map(|name| alter(&trial, 0, toi, name));
+    let later = [(); 3].map(|()| alter(&trial, 0, toi));
     await_reason(&trial, 2, "catch-up", &["has caught up for"]);
     for client in [missed].into_iter().chain(later) {
         client.join().expect("it ends by itself");
@@ -141,8 +153,9 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     trial.assert_equal();
 }
 
-/// bash reads a file of ours before each script of a state transfer.
-fn make_donors_slow(trial: &mut Trial) {
+/// Has all donors wait while the file is there that is returned. bash reads a file of ours before each script of a state
+/// transfer.
+fn hold_donors(trial: &mut Trial) -> PathBuf {
     let dir = trial.settings().dir.clone();
     let of_root = dir.join("rsync-as-root.bash");
     let file = match of_root.is_file() {
@@ -152,8 +165,12 @@ fn make_donors_slow(trial: &mut Trial) {
     let mut text = (fs::File::options().create(true).append(true))
         .open(&file)
         .expect("it can be written");
-    text.write_all(SLOW_DONOR.as_bytes()).expect("likewise");
+    text.write_all(HELD_DONOR.as_bytes()).expect("likewise");
+    let held = dir.join("held-donor");
+    fs::write(&held, "").expect("a file");
     for i in 0..trial.nodes().len() {
         trial.set_environment(i, "BASH_ENV", &file);
+        trial.set_environment(i, HELD, &held);
     }
+    held
 }

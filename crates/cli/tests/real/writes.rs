@@ -23,13 +23,7 @@ fn writes_on_every_node_appear_on_every_other() {
         );
         for reader in 0..3 {
             let query = format!("SELECT COUNT(*) FROM d.t WHERE v = {writer}");
-            let arrived = await_true(SOON, || trial.value(reader, &query) == "1");
-            assert!(
-                arrived,
-                "node{}'s row is not on node{}",
-                writer + 1,
-                reader + 1
-            );
+            trial.await_value(reader, &query, "1");
         }
     }
     trial.exec(2, "UPDATE d.t SET v = 10 WHERE id = 0");
