@@ -76,6 +76,9 @@ enum Command {
     Mutants {
         /// Plant only this mistake
         name: Option<String>,
+        /// Only those for which there is a directed schedule, and play no random ones
+        #[arg(long)]
+        directed: bool,
         /// Give up after so many random schedules ...
         #[arg(long, default_value_t = 20_000)]
         limit: u64,
@@ -163,12 +166,14 @@ fn main() -> ExitCode {
         #[cfg(feature = "mutants")]
         Command::Mutants {
             name,
+            directed,
             limit,
             limit_caught,
             profile,
             jobs,
         } => simulator::mutants::Hunt {
             name,
+            directed,
             limit,
             limit_caught,
             profile,

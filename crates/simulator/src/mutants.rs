@@ -23,6 +23,8 @@ const DIRECTED_SEEDS: u64 = 100;
 pub struct Hunt {
     /// Hunt only this mistake.
     pub name: Option<String>,
+    /// Hunt only with directed schedules, and only the mistakes for which there is one.
+    pub directed: bool,
     /// Give up after so many random schedules.
     pub limit: u64,
     /// Give up after so many random schedules if a directed one has caught the mistake.
@@ -75,6 +77,13 @@ fn play(mutant: Mutant, schedule: impl Fn() -> Option<Violation>) -> Option<Viol
     violation.filter(|_| schedule().is_none())
 }
 
+/// True if a directed schedule is written for the mistake.
+fn has_schedule(mutant: Mutant) -> bool {
+    directed::ALL
+        .iter()
+        .any(|(_, directed)| directed.mutants.contains(&mutant))
+}
+
 /// Hunts with the directed schedules that are written for the mistake.
 fn hunt_directed(mutant: Mutant) -> Option<Caught> {
     let meant = directed::ALL.iter();
@@ -119,7 +128,9 @@ impl Hunt {
         };
         let all = match &self.name {
             Some(name) => vec![named(name)?],
-            None => Mutant::ALL.to_vec(),
+            None => (Mutant::ALL.iter().copied())
+                .filter(|(mutant, _)| !self.directed || has_schedule(*mutant))
+                .collect(),
         };
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::new());
@@ -153,6 +164,7 @@ impl Hunt {
     fn hunt(&self, mutant: Mutant, only: Option<&'static Profile>) -> Found {
         let directed = hunt_directed(mutant);
         let tried = match &directed {
+            _ if self.directed => 0,
             Some(_) => self.limit_caught.min(self.limit),
             None => self.limit,
         };

@@ -1,11 +1,11 @@
 //! A member is chosen as donor, and finishes, before its server has heard that it is synced (rule 7).
 //!
 //! n3's client streams. The others apply its first fragment, but n3 hears nothing before all parts lose the majority.
-//! The client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again. They hear n3, which hears
-//! nothing, and keep it as a synced member. Leadership goes to n2, whose log begins after the end of n3's. n3 hears
-//! them again and pulls the entries that its database lacks, one by one. In the middle of that it is chosen as n4's
-//! donor. n4 waits for n3's message that it is done, and writes the row that the others hold for n3's client: the
-//! rollback fragment must come before.
+//! The client fails, and its rollback fragment cannot be sent. n1, n2 and n5 meet again, in a view that differs from
+//! the last one: n4 has asked n1 for admission. They hear n3, which hears nothing, and keep it as a synced member.
+//! Leadership goes to n2, whose log begins after the end of n3's. n3 hears them again and pulls the entries that its
+//! database lacks, one by one. In the middle of that it is chosen as n4's donor. n4 waits for n3's message that it is
+//! done, and writes the row that the others hold for n3's client: the rollback fragment must come before.
 
 use trireme_group::{ComponentState, Preference};
 use trireme_mutants::Mutant;
@@ -61,8 +61,10 @@ fn play(stage: &mut Stage) -> Play {
 /// client.
 pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     let all = [N1, N2, N3, N4, N5];
-    let others = [N1, N2, N4, N5];
+    let others = [N1, N2, N5];
     stage.formed()?;
+    stage.leave(N4);
+    stage.until("n4 has left", |s| s.process(N4).is_none() && s.members(N1) == 4)?;
     stage.cut(&others, &[N3]);
     let streamed = stage.errand(
         N3,
@@ -81,7 +83,12 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.until("nobody is primary", |s| {
         !all.iter().any(|node| is_primary(s, *node))
     })?;
-    stage.check("n3's client has failed", stage.told(streamed).is_some())?;
+    stage.until("n3's client has failed", |s| s.told(streamed).is_some())?;
+    // A next view with the members of the last one would undo all streaming transactions.
+    stage.start(N4);
+    stage.join(&[N4], &[N1]);
+    stage.pass_ms(1_000);
+    stage.crash(N4, false);
     stage.heal(&[N3], &[N1, N2, N5]);
     stage.pass_ms(1_000);
     stage.join(&[N1, N2, N5], &[N1, N2, N5]);

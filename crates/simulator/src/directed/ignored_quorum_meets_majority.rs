@@ -28,7 +28,7 @@ fn play(stage: &mut Stage) -> Play {
     }
     stage.part(&[N1, N2], &[N3]);
     let view = stage.view(N3);
-    let goes_on = |s: &Stage| s.component_state(N3) == ComponentState::Primary && s.view(N3) > view;
+    let goes_on = |s: &Stage| s.serves(N3) && s.view(N3) > view;
     stage.until("n3 goes on alone", goes_on)?;
     let x = stage.write(N3, &[row(1)]);
     stage.until("n3 writes X", |s| s.acknowledged(x))?;

@@ -4,12 +4,10 @@
 //! n1's entries reach the third node, which must not follow. n1 still believes to be the leader. It learns of the
 //! higher term and asks for a term above it; then the log with X leads.
 
-use trireme_mutants::Mutant;
-
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::LowerTermFollowed],
+    mutants: &[],
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.suspect_timeout_ms = 60_000;
