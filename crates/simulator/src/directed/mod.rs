@@ -93,6 +93,7 @@ schedules! {
     donor_diverges,
     fork_below_tail,
     snapshot_of_old_branch,
+    late_snapshot,
     second_founder,
     founder_without_all,
     small_beside_large,
