@@ -153,8 +153,8 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     trial.assert_equal();
 }
 
-/// Has all donors wait while the file is there that is returned. bash reads a file of ours before each script of a state
-/// transfer.
+/// Makes all donors wait for as long as the returned file exists. bash reads a file of ours before each script of a
+/// state transfer.
 fn hold_donors(trial: &mut Trial) -> PathBuf {
     let dir = trial.settings().dir.clone();
     let of_root = dir.join("rsync-as-root.bash");
