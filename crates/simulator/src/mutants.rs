@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trireme_mutants::{Mutant, set};
 
-use crate::directed;
+use crate::directed::{self, Directed};
 use crate::invariants;
 use crate::plan::Plan;
 use crate::profile::Profile;
@@ -77,17 +77,15 @@ fn play(mutant: Mutant, schedule: impl Fn() -> Option<Violation>) -> Option<Viol
     violation.filter(|_| schedule().is_none())
 }
 
-/// True if a directed schedule is written for the mistake.
-fn has_schedule(mutant: Mutant) -> bool {
-    directed::ALL
-        .iter()
-        .any(|(_, directed)| directed.mutants.contains(&mutant))
+/// The directed schedules that are written for the mistake.
+fn written_for(mutant: Mutant) -> impl Iterator<Item = &'static (&'static str, &'static Directed)> {
+    let all = directed::ALL.iter();
+    all.filter(move |(_, directed)| directed.mutants.contains(&mutant))
 }
 
 /// Hunts with the directed schedules that are written for the mistake.
 fn hunt_directed(mutant: Mutant) -> Option<Caught> {
-    let meant = directed::ALL.iter();
-    let meant: Vec<_> = meant.filter(|(_, d)| d.mutants.contains(&mutant)).collect();
+    let meant: Vec<_> = written_for(mutant).collect();
     let plays = (0..DIRECTED_SEEDS).flat_map(|seed| meant.iter().map(move |d| (seed, d)));
     plays
         .zip(1..)
@@ -129,7 +127,7 @@ impl Hunt {
         let all = match &self.name {
             Some(name) => vec![named(name)?],
             None => (Mutant::ALL.iter().copied())
-                .filter(|(mutant, _)| !self.directed || has_schedule(*mutant))
+                .filter(|(mutant, _)| !self.directed || written_for(*mutant).next().is_some())
                 .collect(),
         };
         let next = AtomicUsize::new(0);

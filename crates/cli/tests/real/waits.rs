@@ -66,6 +66,7 @@ fn a_new_node_waits_for_the_cluster_a_donor_and_its_snapshot() {
         return;
     };
     let held = hold_donors(&mut trial);
+    fs::write(&held, "").expect("a file");
     spawn(&mut trial, 1, StartMode::Join);
     let words = ["has looked for the cluster", "no answer at"];
     await_reason(&trial, 1, "component", &words);
@@ -122,7 +123,6 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     let slow = trial.node(2).dir.join("slow");
     trial.set_environment(2, "TRIREME_SLOW_RECOVERY", &slow);
     let held = hold_donors(&mut trial);
-    fs::remove_file(&held).expect("the file is there");
     start(&mut trial);
     table_to_alter(&mut trial);
     trial.kill(2);
@@ -153,8 +153,8 @@ fn a_node_that_was_killed_waits_for_its_position_and_a_script() {
     trial.assert_equal();
 }
 
-/// Makes all donors wait for as long as the returned file exists. bash reads a file of ours before each script of a
-/// state transfer.
+/// Makes all donors wait whenever the returned file exists; the test makes it. bash reads a file of ours before each
+/// script of a state transfer.
 fn hold_donors(trial: &mut Trial) -> PathBuf {
     let dir = trial.settings().dir.clone();
     let of_root = dir.join("rsync-as-root.bash");
@@ -167,7 +167,6 @@ fn hold_donors(trial: &mut Trial) -> PathBuf {
         .expect("it can be written");
     text.write_all(HELD_DONOR.as_bytes()).expect("likewise");
     let held = dir.join("held-donor");
-    fs::write(&held, "").expect("a file");
     for i in 0..trial.nodes().len() {
         trial.set_environment(i, "BASH_ENV", &file);
         trial.set_environment(i, HELD, &held);

@@ -24,8 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.leave(N3);
-    stage.until("n3 has left", |s| s.world.machines[N3].process.is_none())?;
+    stage.leave_until_gone(N3)?;
     stage.pass_ms(2_000);
     stage.cut(&[N1], &[N2]);
     let all: Vec<_> = (0..20).map(|n| stage.write(N1, &[row(n)])).collect();

@@ -20,8 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.leave(N2);
-    stage.until("n2 has left", |s| s.world.machines[N2].process.is_none())?;
+    stage.leave_until_gone(N2)?;
     let failing = Errand {
         ddl: Some(0),
         fails: true,

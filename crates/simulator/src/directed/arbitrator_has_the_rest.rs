@@ -28,8 +28,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 and n3 go on", |s| {
         all.iter().all(|x| s.acknowledged(*x))
     })?;
-    stage.leave(N1);
-    stage.until("n1 has left", |s| s.world.machines[N1].process.is_none())?;
+    stage.leave_until_gone(N1)?;
     stage.start(N2);
     stage.pass_ms(5_000);
     let has_all = all.iter().all(|x| stage.has_applied(N2, *x));

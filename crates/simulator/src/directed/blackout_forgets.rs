@@ -5,6 +5,7 @@
 
 use trireme_mutants::Mutant;
 
+use super::cluster::commit_onto_disks;
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::Flush;
 
@@ -23,12 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3];
-    let w = stage.write(N1, &[row(1)]);
-    stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
-    stage.pass_ms(1_000);
-    for node in all {
-        stage.world.machines[node].disk.lose_power(|| true);
-    }
+    commit_onto_disks(stage, N1, &all, 1_000)?;
     let x = stage.write(N1, &[row(2)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     for node in all {

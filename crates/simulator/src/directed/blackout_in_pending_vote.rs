@@ -32,8 +32,7 @@ fn play(stage: &mut Stage) -> Play {
 /// Plays until X is lost. `harms` damages the disk of each node that has lost power.
 pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> Play {
     stage.formed()?;
-    stage.leave(N4);
-    stage.until("n4 has left", |s| s.world.machines[N4].process.is_none())?;
+    stage.leave_until_gone(N4)?;
     stage.pass_ms(3_000);
     stage.start(N4);
     stage.until("n4 has its vote", |s| s.has_vote(N4))?;

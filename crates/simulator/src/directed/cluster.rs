@@ -133,6 +133,25 @@ pub(super) fn commit_until_alone(stage: &mut Stage, nodes: &[NodeId], within_ms:
     stage.check("the others are removed", false)
 }
 
+/// Lets a client of the node commit row 1. All nodes have it, and so much later their operating systems have flushed all
+/// written data by themselves.
+pub(super) fn commit_onto_disks(
+    stage: &mut Stage,
+    writer: NodeId,
+    nodes: &[NodeId],
+    later_ms: u64,
+) -> Play {
+    let written = stage.write(writer, &[row(1)]);
+    stage.until("it is everywhere", |s| {
+        nodes.iter().all(|node| s.has_applied(*node, written))
+    })?;
+    stage.pass_ms(later_ms);
+    for node in nodes {
+        stage.world.machines[*node].disk.lose_power(|| true);
+    }
+    Ok(())
+}
+
 /// A row of the database.
 pub fn row(number: u32) -> u32 {
     Errand::FIRST_ROW + number

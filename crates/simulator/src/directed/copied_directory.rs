@@ -22,9 +22,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     for node in [N4, N3] {
-        stage.leave(node);
-        let stopped = |s: &Stage| s.world.machines[node].process.is_none();
-        stage.until("it has stopped", stopped)?;
+        stage.leave_until_gone(node)?;
     }
     stage.copy(N3, N4);
     stage.start(N3);

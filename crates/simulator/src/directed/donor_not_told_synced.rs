@@ -63,8 +63,8 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     let all = [N1, N2, N3, N4, N5];
     let others = [N1, N2, N5];
     stage.formed()?;
-    stage.leave(N4);
-    stage.until("n4 has left", |s| s.process(N4).is_none() && s.members(N1) == 4)?;
+    stage.leave_until_gone(N4)?;
+    stage.until("n1 knows that n4 has left", |s| s.members(N1) == 4)?;
     stage.cut(&others, &[N3]);
     let streamed = stage.errand(
         N3,
@@ -99,8 +99,7 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
         .map(|at| stage.write(N1, &[row(10 + at)]))
         .collect();
     stage.until("n1 goes on", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
-    stage.leave(N2);
-    stage.until("n2 has left", |s| s.process(N2).is_none())?;
+    stage.leave_until_gone(N2)?;
     stage.start(N2);
     stage.until("n2 has leadership", |s| s.is_leading(N2))?;
     stage.wipe(N4);

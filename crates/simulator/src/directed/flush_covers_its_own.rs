@@ -3,33 +3,21 @@
 //! n3 is cut off. n2's disk hangs while it flushes X, and Y comes meanwhile. Y needs a flush of its own: n2's machine
 //! loses power when n2 has acknowledged Y, and must still hold Y.
 
-use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::flush_under_way::{plan, until_two_are_left};
+use super::{Directed, N1, N2, Play, Stage, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::FlushCoversLater],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.durability = Durability::Disk;
-        plan
-    },
+    plan,
     play,
 };
 
 fn play(stage: &mut Stage) -> Play {
-    stage.formed()?;
-    // The flushes of these entries also cover the commit of n2's vote.
-    for number in 3..=4 {
-        let written = stage.write(N1, &[row(number)]);
-        stage.until("it is committed", |s| s.acknowledged(written))?;
-        stage.until("n2 knows", |s| s.has_applied(N2, written))?;
-        stage.pass_ms(50);
-    }
-    stage.part(&[N3], &[N1, N2]);
+    until_two_are_left(stage)?;
     stage.hang(N2, 500);
-    // What n1 commits meanwhile would be noted in n2's log, and n2 would flush that, too.
+    // n2 would note in its log that n1 commits X, and flush again.
     stage.hang(N1, 1_000);
     let x = stage.write(N1, &[row(1)]);
     stage.until("X is in n2's log", |s| s.holds(N2, x).is_some())?;

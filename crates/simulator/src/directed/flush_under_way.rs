@@ -7,18 +7,24 @@ use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use crate::plan::Plan;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::FlushNotAwaited],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.durability = Durability::Disk;
-        plan
-    },
+    plan,
     play,
 };
 
-fn play(stage: &mut Stage) -> Play {
+/// A plan of three nodes that acknowledge only flushed entries.
+pub(super) fn plan(seed: u64) -> Plan {
+    Plan {
+        durability: Durability::Disk,
+        ..recovering(3, seed)
+    }
+}
+
+/// Plays until n3 is cut off from the others, which have flushed everything.
+pub(super) fn until_two_are_left(stage: &mut Stage) -> Play {
     stage.formed()?;
     // The flushes of these entries also cover the commit of n2's vote.
     for number in 2..=3 {
@@ -28,6 +34,11 @@ fn play(stage: &mut Stage) -> Play {
         stage.pass_ms(50);
     }
     stage.part(&[N3], &[N1, N2]);
+    Ok(())
+}
+
+fn play(stage: &mut Stage) -> Play {
+    until_two_are_left(stage)?;
     stage.slow(N1, 10_000);
     stage.slow(N2, 10_000);
     let x = stage.write(N1, &[row(1)]);

@@ -36,8 +36,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("the majority writes Y", |s| s.acknowledged(y) && s.has_applied(N2, y))?;
     let view = stage.view(N1);
     if stops {
-        stage.leave(N3);
-        stage.until("n3 has stopped", |s| s.process(N3).is_none())?;
+        stage.leave_until_gone(N3)?;
     }
     stage.join(&[N1, N2], &[N3]);
     if stops {

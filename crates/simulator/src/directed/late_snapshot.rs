@@ -45,8 +45,7 @@ fn play(stage: &mut Stage) -> Play {
     let lacked: Vec<_> = (0..LACKS).map(|at| stage.write(N2, &[row(at)])).collect();
     stage.until("they are committed", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
     stage.until("n3 is given up", |s| s.members(N1) == 2)?;
-    stage.leave(N2);
-    stage.until("n2 has left", |s| s.process(N2).is_none())?;
+    stage.leave_until_gone(N2)?;
     stage.start(N2);
     stage.until("n2 leads", |s| s.is_leading(N2))?;
     for node in [N1, N2] {

@@ -6,6 +6,7 @@
 
 use trireme_mutants::Mutant;
 
+use super::cluster::commit_onto_disks;
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -17,12 +18,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3];
-    let w = stage.write(N1, &[row(1)]);
-    stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
-    stage.pass_ms(1_000);
-    for node in all {
-        stage.world.machines[node].disk.lose_power(|| true);
-    }
+    commit_onto_disks(stage, N1, &all, 1_000)?;
     stage.part(&[N1], &[N2, N3]);
     let y = stage.write(N1, &[row(2)]);
     stage.until("Y is in n1's log", |s| s.holds(N1, y).is_some())?;

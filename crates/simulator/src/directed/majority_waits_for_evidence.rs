@@ -8,6 +8,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
+use super::cluster::commit_onto_disks;
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::Flush;
 
@@ -26,14 +27,8 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    let w = stage.write(N3, &[row(1)]);
     let all = [N1, N2, N3];
-    stage.until("W is everywhere", |s| all.iter().all(|n| s.has_applied(*n, w)))?;
-    stage.pass_ms(3_000);
-    for node in all {
-        // The operating system has flushed the written data by itself.
-        stage.world.machines[node].disk.lose_power(|| true);
-    }
+    commit_onto_disks(stage, N3, &all, 3_000)?;
     let x = stage.write(N3, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     for node in all {

@@ -32,8 +32,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("A is committed", |s| s.acknowledged(a) && s.view(N1) > view)?;
     let before = stage.view(N2);
     for node in std::iter::once(N1).chain(std::iter::repeat_n(N2, RESTARTS)) {
-        stage.leave(node);
-        stage.until("it has left", |s| s.process(node).is_none())?;
+        stage.leave_until_gone(node)?;
         stage.start(node);
         stage.until("it is back", |s| {
             s.serves(node) && s.component_state(N1) == ComponentState::Primary

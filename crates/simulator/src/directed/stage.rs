@@ -239,13 +239,18 @@ impl<'a> Stage<'a> {
         self.heal(others, some);
     }
 
-    /// Lets all nodes lose each other; then n1 and n2 meet again, and an operator makes n1 primary (`pc.bootstrap`).
-    pub fn force_apart(&mut self, all: &[NodeId]) -> Play {
+    /// Lets all nodes lose each other, until each knows that it has no majority.
+    pub fn scatter(&mut self, all: &[NodeId]) -> Play {
         self.part(all, all);
         self.until("nobody is primary", |stage| {
             let mut component_states = all.iter().map(|node| stage.component_state(*node));
             component_states.all(|component_state| component_state == ComponentState::NonPrimary)
-        })?;
+        })
+    }
+
+    /// Lets all nodes lose each other; then n1 and n2 meet again, and an operator makes n1 primary (`pc.bootstrap`).
+    pub fn force_apart(&mut self, all: &[NodeId]) -> Play {
+        self.scatter(all)?;
         self.join(&[N1], &[N2]);
         self.pass_ms(500);
         self.strike(Fault::Override { node: N1 });
@@ -328,6 +333,12 @@ impl<'a> Stage<'a> {
         self.world.tell(|| format!("ORDER leave n{}", node + 1));
         self.world.machines[node].back_us = NEVER_US;
         self.world.leave(node);
+    }
+
+    /// As [`Stage::leave`], until the process has ended.
+    pub fn leave_until_gone(&mut self, node: NodeId) -> Play {
+        self.leave(node);
+        self.until("it has left", |stage| stage.process(node).is_none())
     }
 
     /// Copies a stopped node's log and votes over those of another stopped node, whose database may be a little

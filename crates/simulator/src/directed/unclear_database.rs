@@ -26,10 +26,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3];
-    stage.part(&all, &all);
-    stage.until("nobody is primary", |s| {
-        all.iter().all(|n| s.component_state(*n) == ComponentState::NonPrimary)
-    })?;
+    stage.scatter(&all)?;
     let disk = stage.world.machines[N1].disk.clone();
     let segment = segments(&disk).pop().unwrap_or_default();
     let at = disk.contents(&segment).map_or(0, |bytes| bytes.len());
