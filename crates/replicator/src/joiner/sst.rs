@@ -88,7 +88,8 @@ impl Joiner<'_> {
             "no node of the cluster has a database that is whole (this one's was at {}): start one that has. If there \
              is none, an operator has to decide: stop all nodes, arbitrators too; find the node whose database is \
              furthest (mariadbd --wsrep-recover); write its position and safe_to_bootstrap: 1 into its grastate.dat, \
-             and start it with --wsrep-new-cluster, then the others. What was committed above that position is lost",
+             and start it with --wsrep-new-cluster. Then start the others, with grastate.dat and trireme-*.log moved \
+             away. What was committed above that position is lost",
             self.database.local()
         );
         self.out.log(Level::Warn, text);

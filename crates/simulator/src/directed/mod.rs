@@ -60,6 +60,7 @@ schedules! {
     action_behind_position,
     blackout_within_ddl,
     blackout_within_vote,
+    ddl_above_logs,
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,

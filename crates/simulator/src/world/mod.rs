@@ -11,6 +11,7 @@ mod founding;
 mod leadership;
 mod links;
 mod lying;
+mod operator;
 mod outlet;
 mod process;
 mod reconnect;

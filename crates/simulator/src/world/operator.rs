@@ -1,0 +1,137 @@
+//! The operator: reads the logs' advice, follows it, and decides where the cluster cannot.
+
+use trireme_group::{ComponentState, Uuid};
+use trireme_log::MemoryDisk;
+
+use super::{Happening, World};
+use crate::fault::Fault;
+use crate::machine::{Left, Machine, Process};
+use crate::seen::NodeId;
+
+impl World {
+    /// True if a sensible operator would make this node primary: it has a database, knows all earlier forced views,
+    /// and no node is primary. Two branches refuse each other for good (rule 11).
+    pub(super) fn operator_would(&self, node: NodeId) -> bool {
+        let process = self.machines[node].process.as_deref();
+        self.may_override(node) && process.is_some_and(|process| process.voter)
+    }
+
+    /// True if an operator might do so by mistake while others are primary. Two forced views that do not know each
+    /// other refuse each other for good: `overrides_meet` tests that case.
+    pub(super) fn operator_might(&self, node: NodeId) -> bool {
+        let mut machines = self.machines.iter();
+        let ignores = machines.any(|machine| machine.ignores);
+        let process = self.machines[node].process.as_deref();
+        !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
+    }
+
+    /// True if no node is primary and this one may be made so; it need not be a voter.
+    fn may_override(&self, node: NodeId) -> bool {
+        let process = |node: NodeId| self.machines[node].process.as_deref();
+        let primary =
+            |node| process(node).is_some_and(|p| p.component_state == ComponentState::Primary);
+        let history = |node| process(node).map(|p| p.progress.history);
+        let mut nodes = 0..self.machines.len();
+        let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
+        let ignores = self.machines.iter().any(|machine| machine.ignores);
+        self.knows_overrides(node) && !anywhere && !ignores
+    }
+
+    /// True if the node has a database and knows all earlier forced views.
+    fn knows_overrides(&self, node: NodeId) -> bool {
+        let process = |node: NodeId| self.machines[node].process.as_deref();
+        let nodes = || 0..self.machines.len();
+        let knows = |node: NodeId, id: &Uuid| {
+            process(node).is_some_and(|process| process.engine.replicator.overrides().contains(id))
+        };
+        // A requested override may still happen while its process lives.
+        let lives = |(on, start, id): &(NodeId, u64, Uuid)| {
+            process(*on).is_some_and(|process| process.start == *start)
+                || nodes().any(|node| knows(node, id))
+        };
+        let mut earlier = self.overrides.iter().filter(|asked| lives(asked));
+        let knows_all = earlier.all(|(_, _, id)| knows(node, id));
+        let knows_all = knows_all && self.in_effect.iter().all(|id| knows(node, id));
+        let has_database = !self.plan.nodes[node].arbitrator;
+        has_database && knows_all
+    }
+
+    /// Acts as an operator who follows the logs' advice. More replicas are amnesiac, or lost for good, than the group
+    /// can bear (rule 4): processes ended by themselves, or a disk was lost while its node was in a pending view.
+    pub(crate) fn operator_helps(&mut self) {
+        for node in 0..self.machines.len() {
+            let process = self.machines[node].process.as_deref();
+            let waits = process.is_some_and(|process| {
+                process.progress.excluded && process.component_state == ComponentState::NonPrimary
+            });
+            // It goes on with its own state; if it has none, the others go on.
+            let given_up = self.all_give_way() && !self.operator_would(node);
+            if waits && (given_up || self.is_served_without(node)) {
+                self.tell(|| format!("OPERATOR lets n{} join the others", node + 1));
+                self.follows_advice(node);
+                self.crash(node, false);
+            }
+        }
+        let enough = self.others_weigh(NodeId::MAX, |weight, total| weight * 2 >= total);
+        if enough && !self.lost_for_good() && !self.all_give_way() {
+            return;
+        }
+        let advised = |machine: &Machine| {
+            let process = machine.process.as_deref()?;
+            let waits = process.component_state == ComponentState::NonPrimary;
+            process.progress.advised.filter(|_| waits)?.checked_sub(1)
+        };
+        let advised = self.machines.iter().filter_map(advised);
+        // A node that comes back, and was alone in its view, has no vote; its log names it all the same (seed
+        // 16095675).
+        let takes = |node: &NodeId| {
+            let process = self.machines[*node].process.as_deref();
+            let is_one = |p: &Process| p.voter || p.progress.advised == Some(node + 1);
+            self.may_override(*node) && process.is_some_and(is_one)
+        };
+        let node = advised.clone().find(takes);
+        if let Some(node) = node {
+            self.strike(&Fault::Override { node });
+        }
+    }
+
+    /// True if no node is primary, and all yield to a forced view whose own majority is gone.
+    fn all_give_way(&self) -> bool {
+        let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
+        let excluded = processes.clone().any(|process| process.progress.excluded);
+        excluded && processes.all(|process| process.component_state == ComponentState::NonPrimary)
+    }
+
+    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database.
+    pub(crate) fn bootstrap(&mut self) {
+        let furthest = |node: &NodeId| {
+            let machine = &self.machines[*node];
+            let database = machine.datadir.as_ref().map(|datadir| datadir.position());
+            let known = machine.saved.reopened();
+            let known = known.starting_position(database, &machine.disk);
+            (!known.uuid.is_nil(), known.seqno)
+        };
+        let best = (0..self.machines.len()).rev().max_by_key(furthest);
+        self.dark = false;
+        if let Some(node) = best {
+            if furthest(&node) < (true, 0) {
+                // No database can be used: a new cluster begins, and all old logs are moved away, also those of
+                // arbitrators.
+                for other in 0..self.machines.len() {
+                    self.machines[other].back_us = self.now_us;
+                    self.crash(other, false);
+                }
+                for machine in &mut self.machines {
+                    machine.disk = MemoryDisk::default();
+                    machine.left = Left::default();
+                }
+            }
+            self.machines[node].bootstrap = true;
+            self.start(node);
+        }
+        for node in 0..self.machines.len() {
+            let at = self.now_us + self.random.within(1_000..=2_000_000);
+            self.queue.push(at, Happening::Start(node));
+        }
+    }
+}
