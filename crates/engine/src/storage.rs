@@ -10,6 +10,7 @@ use trireme_group::{
     BulkId, Checkpoint, ENTRY_HEAD_BYTES, Entry, PAYLOAD_MAX, Position, Uuid, encode_entry_parts,
 };
 use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, LogError, Outcome};
+use trireme_mutants::{Mutant, planted};
 
 use crate::findings::Findings;
 use crate::mark::{KeepMark, Marker};
@@ -244,6 +245,16 @@ impl Storage {
         self.log.as_mut().map_or(Ok(()), Log::flush)?;
         self.mark_written();
         Ok(())
+    }
+
+    /// Flushes the entry of a total-order action that is about to begin, with all before it: no log could bring up a
+    /// database that may hold an action which no log holds (rule 13). In `disk` mode the entry is flushed already.
+    pub(crate) fn flush_action(&mut self) -> Result<(), LogError> {
+        let is_flushed = self.config.durability == Durability::Disk;
+        match is_flushed || planted(Mutant::ActionAheadOfLog) {
+            true => Ok(()),
+            false => self.flush(),
+        }
     }
 
     /// Hands everything appended to the operating system. Returns the rest of the flush; None without a log.

@@ -129,6 +129,11 @@ impl Engine {
     fn note(&mut self, note: Note, host: &mut dyn Host) {
         match note {
             Note::Action { gtid, ended } => {
+                if !ended {
+                    let link = self.link.as_mut().filter(|_| self.failed.is_none());
+                    let flushed = link.map_or(Ok(()), |link| link.storage.flush_action());
+                    self.must_write(flushed);
+                }
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
                 self.must_note(result, host);

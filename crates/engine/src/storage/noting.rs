@@ -11,13 +11,8 @@ use crate::storage::Storage;
 
 impl Storage {
     /// Notes, flushed, that a total-order action begins to execute, or has ended (rule 13);
-    /// [`Gtid::UNDEFINED`]: the database is not suspected to hold any action. Before an action begins, the log is
-    /// flushed, too: no log could bring up a database that may hold an action which no log holds.
+    /// [`Gtid::UNDEFINED`]: the database is not suspected to hold any action.
     pub fn note_action(&mut self, gtid: Gtid, ended: bool) -> Result<(), LogError> {
-        let is_flushed = ended || self.config.durability == Durability::Disk;
-        if !is_flushed && !planted(Mutant::ActionAheadOfLog) {
-            self.flush()?;
-        }
         self.session.action = LastAction {
             gtid,
             ended,

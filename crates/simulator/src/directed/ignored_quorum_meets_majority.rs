@@ -22,10 +22,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let stops = stage.world.plan.seed % 2 == 0;
-    let process = stage.world.machines[N3].process.as_mut();
-    if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
-        group.config_mut().ignore_quorum = true;
-    }
+    stage.configure(N3, |config| config.ignore_quorum = true);
     stage.part(&[N1, N2], &[N3]);
     let view = stage.view(N3);
     let goes_on = |s: &Stage| s.serves(N3) && s.view(N3) > view;

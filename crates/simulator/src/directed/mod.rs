@@ -112,6 +112,7 @@ schedules! {
     replayed_stream,
     many_views_missed,
     vote_of_other_branch,
+    state_of_other_branch,
     copied_directory,
     overrides_meet,
     override_survivor_meets_rest,

@@ -23,10 +23,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    let process = stage.world.machines[N2].process.as_mut();
-    if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
-        group.config_mut().ignore_split_brain = true;
-    }
+    stage.configure(N2, |config| config.ignore_split_brain = true);
     stage.part(&[N1], &[N2]);
     let x = stage.write(N1, &[row(1)]);
     stage.until("n1 has X", |s| s.holds(N1, x).is_some())?;

@@ -4,7 +4,7 @@ mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trireme_group::{ComponentState, Entry, Position};
+use trireme_group::{ComponentState, Config, Entry, Position};
 use trireme_replicator::Code;
 
 use super::cluster::{N1, N2, NEVER_US};
@@ -373,6 +373,14 @@ impl<'a> Stage<'a> {
         self.world.tell(|| format!("ORDER {fault}"));
         self.world.strike(&fault);
         self.look();
+    }
+
+    /// Changes the configuration of the node's group, at most as long as its connection lasts.
+    pub fn configure(&mut self, node: NodeId, change: impl FnOnce(&mut Config)) {
+        let process = self.world.machines[node].process.as_mut();
+        if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
+            change(group.config_mut());
+        }
     }
 
     /// Lets the node's administrator desync and pause the node, for the time of its plan.
