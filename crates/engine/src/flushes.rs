@@ -1,5 +1,6 @@
 //! Appended entries that are not written, or not flushed yet. In: appended and dropped entries, ended flushes.
-//! Out: writes and flushes of the storage, one flush at a time, and the position up to which entries are durable.
+//! Out: writes and flushes of the storage, one at a time beside those for notes, and the position up to which entries are
+//! durable.
 
 use trireme_group::Position;
 use trireme_log::{FlushDone, FlushJob, LogError};

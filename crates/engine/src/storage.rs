@@ -247,11 +247,12 @@ impl Storage {
         Ok(())
     }
 
-    /// Flushes the entry of a total-order action that is about to begin, with all before it: no log could bring up a
-    /// database that may hold an action which no log holds (rule 13). In `disk` mode the entry is flushed already.
-    pub(crate) fn flush_action(&mut self) -> Result<(), LogError> {
+    /// Flushes the log before a note that presumes its entries. If all nodes lost power after the note alone, no log
+    /// could bring up the databases that may hold a total-order action (rule 13), or no log would count an override as
+    /// committed that a database has in its past (rule 11). In `disk` mode a majority has flushed them.
+    pub(crate) fn flush_before_note(&mut self) -> Result<(), LogError> {
         let is_flushed = self.config.durability == Durability::Disk;
-        match is_flushed || planted(Mutant::ActionAheadOfLog) {
+        match is_flushed || planted(Mutant::NoteAheadOfLog) {
             true => Ok(()),
             false => self.flush(),
         }

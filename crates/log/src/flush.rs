@@ -11,8 +11,8 @@ use crate::format;
 pub struct FlushJob {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) files: Vec<(u64, Arc<dyn DiskFile>)>,
-    /// File names have changed, too.
-    pub(crate) directory: bool,
+    /// The last change of a file name, if one is not flushed.
+    pub(crate) name_changes: Option<u64>,
     /// Address of the log's end when the flush began.
     pub(crate) upto: u64,
     /// Number of unflushed bytes up to there.
@@ -25,6 +25,7 @@ pub struct FlushJob {
 /// The result of a flush, for [`Log::end_flush`](crate::Log::end_flush).
 pub struct FlushDone {
     pub(crate) upto: u64,
+    pub(crate) name_changes: Option<u64>,
     pub(crate) token: Arc<()>,
     pub(crate) result: Result<(), LogError>,
 }
@@ -45,6 +46,7 @@ impl FlushJob {
     pub fn run(self) -> FlushDone {
         FlushDone {
             upto: self.upto,
+            name_changes: self.name_changes,
             result: self.flush(),
             token: self.token,
         }
@@ -57,10 +59,10 @@ impl FlushJob {
             let result = file.sync_data();
             result.map_err(|e| self.error("flush", *number, e))?;
         }
-        match self.directory {
-            true => (self.disk.sync_directory())
+        match self.name_changes {
+            Some(_) => (self.disk.sync_directory())
                 .map_err(|e| self.error("flush the directory of", last, e)),
-            false => Ok(()),
+            None => Ok(()),
         }
     }
 

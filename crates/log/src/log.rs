@@ -40,7 +40,9 @@ pub struct Log {
     closed: BTreeMap<u64, Arc<dyn DiskFile>>,
     /// Everything below this address is on stable storage.
     flushed: u64,
-    directory_changed: bool,
+    /// Number of changes of file names, and how many of them are on stable storage.
+    name_changes: u64,
+    name_changes_flushed: u64,
     /// Distinguishes flushes of this log from those of another.
     token: Arc<()>,
     poisoned: Option<String>,
@@ -184,7 +186,8 @@ impl Log {
             active,
             closed: BTreeMap::new(),
             flushed,
-            directory_changed: true,
+            name_changes: 1,
+            name_changes_flushed: 0,
             token: Arc::new(()),
             poisoned: None,
             keep_from: 0,

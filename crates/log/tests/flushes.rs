@@ -146,6 +146,18 @@ fn what_was_written_back_is_flushed() {
     survives(&disk, 30);
 }
 
+/// A write-back that has begun and not ended has not flushed the names of new files.
+#[test]
+fn a_flush_beside_a_write_back_covers_all_that_it_may_not_have_covered() {
+    let disk = MemoryDisk::new();
+    let mut log = create(&disk);
+    fill(&mut log, 1..=30); // several segments
+    let job = log.begin_write_back().unwrap().unwrap();
+    log.flush().unwrap();
+    survives(&disk, 30);
+    assert!(log.end_flush(job.run()).unwrap());
+}
+
 /// Without a free descriptor, or on a disk that fails.
 #[test]
 fn a_write_back_is_put_off_or_fails_as_any_flush() {

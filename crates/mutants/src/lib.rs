@@ -121,7 +121,7 @@ mutants! {
         hang_unseen: HangUnseen,
         unkept_promise_given: UnkeptPromiseGiven,
         cache_counts_as_disk: CacheCountsAsDisk,
-        action_ahead_of_log: ActionAheadOfLog,
+        note_ahead_of_log: NoteAheadOfLog,
         staged_head_kept: StagedHeadKept,
         mark_lags: MarkLags,
         mark_not_heeded: MarkNotHeeded,

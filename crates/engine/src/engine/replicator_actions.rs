@@ -130,9 +130,7 @@ impl Engine {
         match note {
             Note::Action { gtid, ended } => {
                 if !ended {
-                    let link = self.link.as_mut().filter(|_| self.failed.is_none());
-                    let flushed = link.map_or(Ok(()), |link| link.storage.flush_action());
-                    self.must_write(flushed);
+                    self.flush_before_note();
                 }
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_action(gtid, ended));
@@ -144,11 +142,19 @@ impl Engine {
                 self.must_write(result);
             }
             Note::Overrides { overrides } => {
+                self.flush_before_note();
                 let log = self.noted_log();
                 let result = log.map_or(Ok(()), |log| log.note_overrides(overrides));
                 self.must_note(result, host);
             }
         }
+    }
+
+    /// Flushes the entries that a note presumes. A log that has failed does without.
+    fn flush_before_note(&mut self) {
+        let link = self.link.as_mut().filter(|_| self.failed.is_none());
+        let flushed = link.map_or(Ok(()), |link| link.storage.flush_before_note());
+        self.must_write(flushed);
     }
 
     /// Returns the log that takes notes: the connection's log, or the log of a connection that a failure has ended.

@@ -194,7 +194,7 @@ impl Log {
         ]
         .concat();
         let result = staged.complete(&segment_name(number), &front, padding);
-        self.directory_changed = true;
+        self.name_changes += 1;
         self.poison_on_error("write", number, 0, result)?;
         self.counters.staged += 1;
         let bytes = SEGMENT_HEADER_BYTES + record.record_bytes();

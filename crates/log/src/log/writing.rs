@@ -90,7 +90,7 @@ impl Log {
                 file.map_err(|e| LogError::io("flush", path(), 0, e))?,
             ));
         }
-        self.directory_changed = true;
+        self.name_changes += 1;
         self.flush_job(files, true).run().result
     }
 
@@ -131,8 +131,11 @@ impl Log {
         FlushJob {
             disk: self.disk.clone(),
             files,
-            directory: std::mem::take(&mut self.directory_changed)
-                && !planted(Mutant::NamesNotFlushed),
+            name_changes: match planted(Mutant::NamesNotFlushed) {
+                true => None,
+                false => Some(self.name_changes)
+                    .filter(|name_changes| *name_changes > self.name_changes_flushed),
+            },
             upto: self.index.end(),
             bytes: self.unflushed_bytes(),
             token: self.token.clone(),
@@ -146,7 +149,6 @@ impl Log {
         if !Arc::ptr_eq(&self.token, &job.token) {
             return Ok(None);
         }
-        self.directory_changed |= job.directory;
         self.begin_flush().map(Some)
     }
 
@@ -156,7 +158,6 @@ impl Log {
             return Ok(false);
         }
         if let Err(error) = done.result {
-            self.directory_changed = true;
             self.poisoned.get_or_insert_with(|| error.to_string());
             return Err(error);
         }
@@ -165,6 +166,9 @@ impl Log {
             false => done.upto,
         };
         self.flushed = self.flushed.max(upto);
+        self.name_changes_flushed = self
+            .name_changes_flushed
+            .max(done.name_changes.unwrap_or(0));
         Ok(true)
     }
 
@@ -240,7 +244,7 @@ impl Log {
         if created.as_ref().is_err_and(is_shortage) && self.active_len() < SEGMENT_LIMIT_BYTES {
             return Ok(());
         }
-        self.directory_changed = true;
+        self.name_changes += 1;
         let created = self.poison_on_error("create", number, 0, created)?;
         self.close_active(created.into(), 0);
         self.begin_segment(number, start);
@@ -252,7 +256,7 @@ impl Log {
             .disk
             .create(&format::segment_name(number))
             .map(Arc::from);
-        self.directory_changed = true;
+        self.name_changes += 1;
         self.poison_on_error("create", number, 0, result)
     }
 

@@ -1,4 +1,5 @@
-//! All nodes lose power in `os` mode within a total-order action that no log has flushed by itself (rules 4, 13).
+//! All nodes lose power in `os` mode within a total-order action, before their operating systems have written their
+//! logs back (rules 4, 13).
 //!
 //! Every database may hold the action. No log without its entry could bring up any of them, so each node has flushed
 //! its log before the action began. They go on by themselves, and execute the action again.
@@ -10,7 +11,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::{Flush, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::ActionAheadOfLog],
+    mutants: &[Mutant::NoteAheadOfLog],
     plan: |seed| {
         let mut plan = recovering(3, seed);
         for node in &mut plan.nodes {

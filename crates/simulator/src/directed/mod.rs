@@ -115,6 +115,7 @@ schedules! {
     state_of_other_branch,
     copied_directory,
     overrides_meet,
+    power_lost_in_override,
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,

@@ -18,6 +18,11 @@ impl World {
     /// Lets the node's process die soon, in the middle of an input.
     pub(crate) fn doom(&mut self, node: NodeId, power_loss: bool) {
         let steps = self.disk_random.within(0..=STEPS);
+        self.doom_after(node, steps, power_loss);
+    }
+
+    /// The same, after so many steps.
+    pub(crate) fn doom_after(&mut self, node: NodeId, steps: u64, power_loss: bool) {
         let forgets = !self.keeps_log(power_loss);
         let machine = &mut self.machines[node];
         let Some(process) = &machine.process else {
