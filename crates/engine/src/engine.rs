@@ -85,10 +85,8 @@ pub struct Engine {
     failed: Option<Failure>,
     /// The log's volume may have lost acknowledged entries (rule 4). Outlives connections.
     volume_failed: bool,
-    /// The log of a connection that such a failure has ended. It still takes notes.
-    failed_log: Option<Storage>,
-    /// The log of a connection that ended while entries in it waited to be applied.
-    closed_log: Option<Storage>,
+    /// The log of the connection that ended last: entries in it may still be applied, and it takes notes.
+    ended_log: Option<Storage>,
     /// Set if this process has let the cluster go on without entries that were acknowledged.
     reformed: Option<Reformed>,
     /// Warnings for the operator, for the next opportunity.
@@ -109,8 +107,7 @@ impl Engine {
             lasting: Lasting::default(),
             failed: None,
             volume_failed: false,
-            failed_log: None,
-            closed_log: None,
+            ended_log: None,
             reformed: None,
             notes: Vec::new(),
             shortage_reminder: Reminder::default(),
@@ -123,7 +120,7 @@ impl Engine {
     ///
     /// Err: nothing was overwritten.
     pub fn connect(&mut self, now_ms: u64, start: Start) -> Result<(), StartError> {
-        (self.failed, self.failed_log, self.closed_log) = (None, None, None);
+        (self.failed, self.ended_log) = (None, None);
         self.volume_failed &= !planted(Mutant::FailureForgotten);
         let flush_appends = start.log.durability == Durability::Disk;
         let mut local = start.local;
@@ -224,8 +221,6 @@ impl Engine {
 
     /// Ends the connection; the replicator stays.
     pub fn drop_link(&mut self) {
-        let needs_log = self.replicator.needs_log();
-        self.closed_log = self.failed_log.take().filter(|_| needs_log);
         if let Some(mut storage) = self.take_link() {
             match self.failed.take() {
                 Some(Failure { is_lack, .. }) => self.volume_fails(&mut storage, is_lack),
@@ -235,9 +230,9 @@ impl Engine {
                         self.notes
                             .push(format!("closing the write-set log failed: {error}"));
                     }
-                    self.closed_log = needs_log.then_some(storage);
                 }
             }
+            self.ended_log = Some(storage);
         }
         self.group_dirty = false;
     }
@@ -254,9 +249,10 @@ impl Engine {
 
     /// Hands an event to the replicator.
     pub fn node(&mut self, now_ms: u64, event: replicator::Event) {
-        let history = match &self.link {
-            Some(link) => &link.storage as &dyn replicator::History,
-            None => ended(&self.failed_log, &self.closed_log),
+        let log = self.link.as_ref().map(|link| &link.storage);
+        let history: &dyn replicator::History = match log.or(self.ended_log.as_ref()) {
+            Some(log) => log,
+            None => &replicator::NoHistory,
         };
         (self.replicator).handle(now_ms, event, history, &mut self.node_actions);
     }
@@ -433,16 +429,5 @@ impl Engine {
                 self.node_actions = actions; // keeps its room
             }
         }
-    }
-}
-
-/// Returns the log from which the replicator may read when its connection is over: it may still have entries to apply.
-fn ended<'a>(
-    failed: &'a Option<Storage>,
-    closed: &'a Option<Storage>,
-) -> &'a dyn replicator::History {
-    match failed.as_ref().or(closed.as_ref()) {
-        Some(storage) => storage,
-        None => &replicator::NoHistory,
     }
 }

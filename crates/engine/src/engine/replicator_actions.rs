@@ -150,17 +150,17 @@ impl Engine {
         }
     }
 
-    /// Flushes the entries that a note presumes. A log that has failed does without.
+    /// Flushes the entries that a note presumes. A log that has failed, or was closed, does without.
     fn flush_before_note(&mut self) {
         let link = self.link.as_mut().filter(|_| self.failed.is_none());
         let flushed = link.map_or(Ok(()), |link| link.storage.flush_before_note());
         self.must_write(flushed);
     }
 
-    /// Returns the log that takes notes: the connection's log, or the log of a connection that a failure has ended.
+    /// Returns the log that takes notes: the connection's log, or the log of the connection that ended last.
     fn noted_log(&mut self) -> Option<&mut Storage> {
         let link = self.link.as_mut().map(|link| &mut link.storage);
-        link.or(self.failed_log.as_mut())
+        link.or(self.ended_log.as_mut())
     }
 
     /// Ends the node's part in the cluster if a note failed. The note had to be written before the action that it

@@ -183,7 +183,7 @@ impl Engine {
         for note in storage.take_notes() {
             host.warn(&note);
         }
-        self.failed_log = Some(storage);
+        self.ended_log = Some(storage);
         self.group_dirty = false;
         self.group_actions.clear();
         self.node(now_ms, replicator::Event::Left);

@@ -178,6 +178,14 @@ pub fn settle(engine: &mut Engine, now_ms: &mut u64, out: &mut Out) {
     }
 }
 
+/// A total-order action.
+pub fn ddl(statement: &[u8]) -> WriteSetDraft {
+    let mut keys = KeySetBuilder::new();
+    keys.append(&[b"db", b"t"], KeyType::Exclusive);
+    let both = flags::TRX_START | flags::TRX_END;
+    WriteSetDraft::new(both, 0, 1, &keys, &[statement])
+}
+
 /// A client asks for the commit of a transaction that has changed a row of its own; its ticket has the same number.
 pub fn certify(trx: TrxId, data: &[u8]) -> Event {
     let mut keys = KeySetBuilder::new();

@@ -1,10 +1,11 @@
 //! The log that a node finds at its start.
 
+use trireme_engine::Storage;
 use trireme_group::Uuid;
 use trireme_log::{Disk, Durability, MemoryDisk};
-use trireme_replicator::Gtid;
+use trireme_replicator::{Event, Gtid};
 
-use crate::common::HISTORY;
+use crate::common::{self, HISTORY};
 use crate::node::Node;
 
 /// The process that finds the damage cannot go on: the next one finds a log that merely ends (seeds 618005, 619960).
@@ -159,4 +160,28 @@ fn a_log_that_does_not_fit_is_refused() {
             "{what}: it joins anew"
         );
     }
+}
+
+/// The node leaves within DDL, which ends later: the next process must not doubt the database.
+#[test]
+fn a_closed_log_still_takes_notes() {
+    let mut node = Node::new(Durability::Os, false);
+    let begun = Event::ToiStart {
+        ticket: 1,
+        conn: 1,
+        draft: common::ddl(b"ALTER TABLE t FORCE"),
+    };
+    node.engine.node(node.now_ms, begun);
+    node.settle();
+    let interrupted = |node: &Node| Storage::interrupted_action(&node.disk).expect("a state");
+    assert!(interrupted(&node).is_known());
+    node.engine.drop_link();
+    let ended = Event::ToiEnd {
+        ticket: 2,
+        conn: 1,
+        error: None,
+    };
+    node.engine.node(node.now_ms, ended);
+    node.settle();
+    assert!(!interrupted(&node).is_known());
 }
