@@ -6,7 +6,7 @@ use common::{HISTORY, Out};
 use trireme_engine::{Doubts, Engine, Forgotten, Start, StartError, Storage, unvouched_position};
 use trireme_group::{Checkpoint, ComponentState, OVERRIDES_MAX, Uuid, unvouched_override};
 use trireme_log::{Disk, Durability, MemoryDisk};
-use trireme_replicator::{Gtid, Options, Replicator};
+use trireme_replicator::{Gtid, NOT_DELIVERED, Options, Replicator};
 
 const AT: Gtid = Gtid {
     uuid: HISTORY,
@@ -135,7 +135,7 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
     }
     let (_, known) = storage(&disk).recall(HISTORY).expect("read");
     assert_eq!(known.len(), OVERRIDES_MAX);
-    assert_eq!(known.last(), Some(&(id(11_999), 0)));
+    assert_eq!(known.last(), Some(&(id(11_999), NOT_DELIVERED)));
     assert!((0..OVERRIDES_MAX - 1).all(|number| known.contains(&(id(number), 3))));
 }
 

@@ -94,8 +94,13 @@ impl Elections<'_> {
         self.role.follow();
         self.election_timer.promised(self.context.now());
         self.reads.restart();
+        self.persist_promise();
+    }
+
+    /// Asks for the promise to be written down.
+    pub(crate) fn persist_promise(&mut self) {
         self.out.push(Action::Persist(HardState {
-            promised: term,
+            promised: self.vote.promised(),
             configuration: self.log.committed().configuration.clone(),
         }));
     }

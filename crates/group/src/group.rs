@@ -64,6 +64,10 @@ impl Group {
         if let Some(log) = recovered.log {
             group.replica().resume(log);
         }
+        // The process has promised this term on an earlier connection, and could not write it down.
+        if !group.vote.is_persisted() && !planted(Mutant::OldPromiseNotWritten) {
+            group.elections().persist_promise();
+        }
         group
     }
 

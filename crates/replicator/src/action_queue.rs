@@ -5,6 +5,7 @@
 
 use trireme_certification::Seqno;
 use trireme_group::{Complaints, Incarnation};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level, Note};
 use crate::announcements::Announcements;
@@ -82,10 +83,14 @@ impl ActionQueue {
         self.push(Action::Host(HostAction::MarkUnsafe));
     }
 
-    /// Notes that the action has ended: the database holds it (rule 13).
+    /// Notes that the action has ended: the database holds it (rule 13). grastate.dat names the history first: an action
+    /// that is noted as ended excuses no file without a history.
     pub(crate) fn action_ended(&mut self, gtid: Gtid) {
-        self.action_passed(gtid);
+        if planted(Mutant::EndNotedFirst) {
+            self.action_passed(gtid);
+        }
         self.push(Action::Host(HostAction::MarkSafe));
+        self.action_passed(gtid);
     }
 
     /// Notes that the database has passed an action that an earlier process may have begun (rule 13).

@@ -26,6 +26,9 @@ pub(crate) struct Fitness {
     pub is_usable: bool,
 }
 
+/// In place of the seqno above which an override forks the history: the override has been ordered, and was not delivered.
+pub const NOT_DELIVERED: Seqno = -1;
+
 #[derive(Debug)]
 pub(crate) struct Database {
     /// Its position at connect(), or when the log began anew; seqno -1: unknown.
@@ -183,7 +186,7 @@ impl Database {
     /// Judges whether and how the database can follow the control state.
     pub(crate) fn fitness(&self, control: &Control) -> Fitness {
         // The two sides differ beyond the first override that only one of them knows.
-        let only_here = (self.overrides.iter()).filter(|(id, _)| lacks(&control.forks, *id));
+        let only_here = (self.delivered_overrides()).filter(|(id, _)| lacks(&control.forks, *id));
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let (local, upto) = (self.local, control.seqno());
@@ -198,6 +201,13 @@ impl Database {
             is_here,
             is_usable: is_here && self.view_at(control, local.seqno).is_some(),
         }
+    }
+
+    /// Returns the overrides that were delivered to the database. Another one may be in the log, or was never made.
+    fn delivered_overrides(&self) -> impl Iterator<Item = &(Uuid, Seqno)> {
+        let is_delivered =
+            |fork: Seqno| fork != NOT_DELIVERED || planted(Mutant::OrderedOverrideForks);
+        (self.overrides.iter()).filter(move |(_, fork)| is_delivered(*fork))
     }
 
     /// Returns true if a peer's control state is of the branch that is delivered here. A member that has not heard of
@@ -228,9 +238,7 @@ impl Database {
     /// Returns the database's position, as far as it is on the branch of the log. For a database that this process has
     /// not begun to use.
     pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
-        // An override noted above no seqno was not delivered: the log may hold it.
-        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
-        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
+        if (self.delivered_overrides()).any(|(id, _)| lacks(&control.forks, *id)) {
             return DatabaseProof::Unclear;
         }
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));

@@ -68,6 +68,7 @@ mod writeset;
 pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note, Pull};
 pub use control_digest::ControlDigest;
 pub use control_parts::ControlParts;
+pub use database::NOT_DELIVERED;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use gtid::{Gtid, UNDEFINED_SEQNO};

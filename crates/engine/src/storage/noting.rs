@@ -4,7 +4,7 @@
 use trireme_group::{OVERRIDES_MAX, Uuid};
 use trireme_log::{Durability, Log, LogError};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, LastAction, Seqno};
+use trireme_replicator::{Gtid, LastAction, NOT_DELIVERED, Seqno};
 
 use crate::session::Forgotten;
 use crate::storage::Storage;
@@ -48,16 +48,16 @@ impl Storage {
         (self.session.action, self.session.overrides.clone())
     }
 
-    /// Notes, flushed, that the database's history will include this override, above an unknown seqno. `in_log`: all
+    /// Notes, flushed, that the database's history will include this override, above a seqno that its delivery tells. `in_log`: all
     /// overrides in the group's log, which the database follows.
     pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
         let overrides = &mut self.session.overrides;
         if overrides.len() >= OVERRIDES_MAX {
             // Overrides that were dropped from the log again never took effect.
-            overrides.retain(|(known, fork)| *fork != 0 || in_log.contains(known));
+            overrides.retain(|(known, fork)| *fork != NOT_DELIVERED || in_log.contains(known));
         }
         if overrides.iter().all(|(known, _)| *known != id) {
-            overrides.push((id, 0));
+            overrides.push((id, NOT_DELIVERED));
         }
         self.save_session()
     }

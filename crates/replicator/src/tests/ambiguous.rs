@@ -69,9 +69,9 @@ fn an_action_is_noted_before_it_begins_on_its_origin_and_elsewhere() {
         assert_eq!(actions[noted + 1], Action::Host(HostAction::MarkUnsafe));
         let ended = at(&note(true)).unwrap();
         assert_eq!(
-            actions[ended + 1],
+            actions[ended - 1],
             Action::Host(HostAction::MarkSafe),
-            "noted before it is believed"
+            "the file has a history before nothing excuses its lack"
         );
     }
 }

@@ -61,6 +61,7 @@ schedules! {
     blackout_within_ddl,
     blackout_within_vote,
     ddl_above_logs,
+    dies_as_ddl_ends,
     donor_dies,
     abandoned_write,
     stopped_by_the_paused,
@@ -116,6 +117,7 @@ schedules! {
     copied_directory,
     overrides_meet,
     power_lost_in_override,
+    override_never_made,
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,
@@ -143,6 +145,7 @@ schedules! {
     flush_fails_cached,
     full_disk_in_pending_view,
     notes_fail,
+    promise_kept_late,
 }
 
 /// The schedule with this name. Err: there is none.
