@@ -186,7 +186,11 @@ impl Database {
     /// Judges whether and how the database can follow the control state.
     pub(crate) fn fitness(&self, control: &Control) -> Fitness {
         // The two sides differ beyond the first override that only one of them knows.
-        let only_here = (self.delivered_overrides()).filter(|(id, _)| lacks(&control.forks, *id));
+        // An override that was not delivered may be in the log, or was never made.
+        let is_delivered =
+            |fork: Seqno| fork != NOT_DELIVERED || planted(Mutant::OrderedOverrideForks);
+        let only_here = (self.overrides.iter())
+            .filter(|(id, fork)| is_delivered(*fork) && lacks(&control.forks, *id));
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
         let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
         let (local, upto) = (self.local, control.seqno());
@@ -201,13 +205,6 @@ impl Database {
             is_here,
             is_usable: is_here && self.view_at(control, local.seqno).is_some(),
         }
-    }
-
-    /// Returns the overrides that were delivered to the database. Another one may be in the log, or was never made.
-    fn delivered_overrides(&self) -> impl Iterator<Item = &(Uuid, Seqno)> {
-        let is_delivered =
-            |fork: Seqno| fork != NOT_DELIVERED || planted(Mutant::OrderedOverrideForks);
-        (self.overrides.iter()).filter(move |(_, fork)| is_delivered(*fork))
     }
 
     /// Returns true if a peer's control state is of the branch that is delivered here. A member that has not heard of
@@ -238,7 +235,9 @@ impl Database {
     /// Returns the database's position, as far as it is on the branch of the log. For a database that this process has
     /// not begun to use.
     pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
-        if (self.delivered_overrides()).any(|(id, _)| lacks(&control.forks, *id)) {
+        // Before November 2026 the note of an override that was not delivered said 0.
+        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
+        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
             return DatabaseProof::Unclear;
         }
         let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));

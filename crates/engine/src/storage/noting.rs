@@ -48,13 +48,13 @@ impl Storage {
         (self.session.action, self.session.overrides.clone())
     }
 
-    /// Notes, flushed, that the database's history will include this override, above a seqno that its delivery tells. `in_log`: all
-    /// overrides in the group's log, which the database follows.
+    /// Notes, flushed, that the database's history will include this override, above a seqno that its delivery tells.
+    /// `in_log`: all overrides in the group's log, which the database follows.
     pub fn note_override(&mut self, id: Uuid, in_log: &[Uuid]) -> Result<(), LogError> {
         let overrides = &mut self.session.overrides;
         if overrides.len() >= OVERRIDES_MAX {
-            // Overrides that were dropped from the log again never took effect.
-            overrides.retain(|(known, fork)| *fork != NOT_DELIVERED || in_log.contains(known));
+            // Overrides that were dropped from the log again never took effect (their seqno was 0 before November 2026).
+            overrides.retain(|(known, fork)| *fork > 0 || in_log.contains(known));
         }
         if overrides.iter().all(|(known, _)| *known != id) {
             overrides.push((id, NOT_DELIVERED));

@@ -131,11 +131,9 @@ impl Log {
         FlushJob {
             disk: self.disk.clone(),
             files,
-            name_changes: match planted(Mutant::NamesNotFlushed) {
-                true => None,
-                false => Some(self.name_changes)
-                    .filter(|name_changes| *name_changes > self.name_changes_flushed),
-            },
+            name_changes: Some(self.name_changes).filter(|changes| {
+                *changes > self.name_changes_flushed && !planted(Mutant::NamesNotFlushed)
+            }),
             upto: self.index.end(),
             bytes: self.unflushed_bytes(),
             token: self.token.clone(),

@@ -27,8 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("it is ordered", |s| s.has_committed(N1, action))?;
     stage.pass_ms(48);
     let steps = stage.world.plan.seed % 4;
-    stage.world.doom_after(N1, steps, false);
-    stage.until("n1 is dead", |s| s.process(N1).is_none())?;
+    stage.die_after(N1, steps, false)?;
     stage.start(N1);
     stage.until("n1 serves", |s| s.serves(N1))?;
     let written = stage.write(N1, &[row(1)]);

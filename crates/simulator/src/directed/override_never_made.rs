@@ -27,8 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.strike(Fault::Override { node: N1 });
     stage.pass_ms(299); // n1 waits so long for others to promise
     let steps = stage.world.plan.seed % 6; // later the override is made
-    stage.world.doom_after(N1, steps, true);
-    stage.until("n1 is dead", |s| s.process(N1).is_none())?;
+    stage.die_after(N1, steps, true)?;
     stage.join(&all, &all);
     stage.start(N1);
     stage.until("n1 serves", |s| s.serves(N1))?;

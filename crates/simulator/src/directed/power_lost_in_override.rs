@@ -25,8 +25,7 @@ fn play(stage: &mut Stage) -> Play {
     let end = stage.end(N2);
     stage.until("n2 has the override", |s| s.end(N2) > end)?;
     let steps = 2 + stage.world.plan.seed % 6;
-    stage.world.doom_after(N1, steps, true);
-    stage.until("n1 is dead", |s| s.process(N1).is_none())?;
+    stage.die_after(N1, steps, true)?;
     for node in all {
         stage.lose_power(node);
     }

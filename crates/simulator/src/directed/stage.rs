@@ -375,6 +375,12 @@ impl<'a> Stage<'a> {
         self.look();
     }
 
+    /// Lets the process take so many more steps that outlive it, then die in the middle of an input, or soon.
+    pub fn die_after(&mut self, node: NodeId, steps: u64, power_loss: bool) -> Play {
+        self.world.doom_after(node, steps, power_loss);
+        self.until("it is dead", |stage| stage.process(node).is_none())
+    }
+
     /// Changes the configuration of the node's group, at most as long as its connection lasts.
     pub fn configure(&mut self, node: NodeId, change: impl FnOnce(&mut Config)) {
         let process = self.world.machines[node].process.as_mut();
