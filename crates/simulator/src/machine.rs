@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use trireme_engine::{Counters, Engine, ServeDone, ServeJob, StageDone, StageJob};
-use trireme_group::{ComponentState, Configuration, Incarnation, Position, ReplicaId, Term, Uuid};
+use trireme_group::{
+    ComponentState, Configuration, Incarnation, Member, Position, ReplicaId, Term, Uuid,
+};
 use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
@@ -291,6 +293,22 @@ impl Machine {
     /// Number of connections that its processes have made.
     pub fn starts(&self) -> u64 {
         self.incarnations.len() as u64
+    }
+
+    /// The member that its process of this incarnation is.
+    pub fn member(&self, node: NodeId, incarnation: Incarnation, arbitrator: bool) -> Member {
+        let name = format!("n{}", node + 1);
+        Member {
+            replica: self.replica,
+            incarnation,
+            full_weight: self.weight,
+            arbitrator,
+            incoming: format!("{name}:3306"),
+            address: format!("{name}:4567"),
+            name,
+            app_protocol: 4,
+            ..Member::default()
+        }
     }
 
     /// The incarnation of the connection with this number.

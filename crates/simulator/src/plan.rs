@@ -169,21 +169,7 @@ impl Plan {
         for node in nodes.iter_mut().rev().take(profile.arbitrators) {
             node.arbitrate();
         }
-        let far = random
-            .percent(profile.far_percent)
-            .then(|| random.below(size));
-        let delay = |a: NodeId, b: NodeId, random: &mut Random| {
-            let is_far = far == Some(a) || far == Some(b);
-            let detour_us = if is_far {
-                random.within(5_000..=50_000)
-            } else {
-                0
-            };
-            detour_us + random.within(50..=500)
-        };
-        let delay_us = (0..size)
-            .map(|a| (0..size).map(|b| delay(a, b, random)).collect())
-            .collect();
+        let delay_us = delays_us(profile, size, random);
         let calm_us = random.within(profile.lasts_ms.0..=profile.lasts_ms.1) * 1000;
         let count = random.within(profile.faults.0..=profile.faults.1);
         let mut faults = Vec::new();
@@ -392,4 +378,21 @@ fn server(profile: &Profile, size: usize, random: &mut Random) -> ServerPlan {
         plan.admin.every_us = Some(Span(100_000, 3_000_000));
     }
     plan
+}
+
+/// The delays of the links from each node to each other one. One node may be far from all others.
+fn delays_us(profile: &Profile, size: usize, random: &mut Random) -> Vec<Vec<TimeUs>> {
+    let far = random
+        .percent(profile.far_percent)
+        .then(|| random.below(size));
+    let mut delay_us = |a: NodeId, b: NodeId| {
+        let detour_us = match far == Some(a) || far == Some(b) {
+            true => random.within(5_000..=50_000),
+            false => 0,
+        };
+        detour_us + random.within(50..=500)
+    };
+    (0..size)
+        .map(|a| (0..size).map(|b| delay_us(a, b)).collect())
+        .collect()
 }

@@ -71,10 +71,11 @@ impl SavedState {
         starting_position(self.written, server.unwrap_or(Gtid::UNDEFINED), interrupted)
     }
 
-    /// The same for a node that is bootstrapped after its file was removed. None: the file exists.
-    pub fn unvouched_position(&self, server: Gtid, disk: &MemoryDisk) -> Option<Gtid> {
+    /// The same for a node that is bootstrapped after its file was removed. None: the file exists, or nothing is known.
+    pub fn unvouched_position(&self, server: Option<Gtid>, disk: &MemoryDisk) -> Option<Gtid> {
+        let server = server.filter(|_| !self.exists)?;
         let log = Storage::history_on(disk).unwrap_or(None);
-        (!self.exists).then(|| unvouched_position(server, log))
+        Some(unvouched_position(server, log)).filter(|at| at.is_known())
     }
 
     /// Carries out SaveState.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trireme_engine::{Engine, Expected, Link, Start};
 use trireme_group::{
-    Body, ComponentState, Entry, Incarnation, LogReader, Member, Uuid, unvouched_override,
+    Body, ComponentState, Entry, Incarnation, LogReader, Uuid, unvouched_override,
 };
 use trireme_log::MemoryDisk;
 use trireme_replicator::{Gtid, Options, Replicator};
@@ -116,27 +116,15 @@ impl World {
         let passed_position =
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
         let database = passed_position.then_some(database);
-        let unvouched = database
-            .filter(|_| bootstrap)
-            .and_then(|at| machine.saved.unvouched_position(at, &machine.disk))
-            .filter(|at| at.is_known());
-        let local =
-            unvouched.unwrap_or_else(|| (machine.saved).starting_position(database, &machine.disk));
-        let fresh = match unvouched {
-            Some(_) => unvouched_override(fresh),
-            None => fresh,
+        let bootstrapped = database.filter(|_| bootstrap);
+        let (local, fresh) = match (machine.saved).unvouched_position(bootstrapped, &machine.disk) {
+            Some(unvouched) => (unvouched, unvouched_override(fresh)),
+            None => {
+                let local = (machine.saved).starting_position(database, &machine.disk);
+                (local, fresh)
+            }
         };
-        let me = Member {
-            replica: machine.replica,
-            incarnation,
-            full_weight: machine.weight,
-            name: format!("n{}", node + 1),
-            arbitrator: plan.nodes[node].arbitrator,
-            incoming: format!("n{}:3306", node + 1),
-            address: format!("n{}:4567", node + 1),
-            app_protocol: 4,
-            ..Member::default()
-        };
+        let me = machine.member(node, incarnation, plan.nodes[node].arbitrator);
         let expect = (plan.founding.as_ref()).map(|founding| {
             machine.listed = founding.list(now).to_vec();
             Expected {
