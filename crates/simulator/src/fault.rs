@@ -295,11 +295,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |nodes: &[NodeId]| {
-            let names: Vec<String> = nodes.iter().map(|n| format!("n{}", n + 1)).collect();
-            names.join(",")
-        };
-        let ms = |us: &u64| us / 1000;
+        let lasts_ms = ms(self.lasts_us());
         write!(f, "{}", self.kind())?;
         match self {
             Fault::Cut {
@@ -309,36 +305,21 @@ impl fmt::Display for Fault {
                 reset,
                 for_us,
             } => {
+                let (from, to) = (names(from), names(to));
                 let arrow = if *both { "<->" } else { "->" };
                 let reset = if *reset { ", connections break" } else { "" };
-                let (from, to) = (names(from), names(to));
-                write!(f, " {from} {arrow} {to} for {} ms{reset}", ms(for_us))
+                write!(f, " {from} {arrow} {to} for {} ms{reset}", ms(*for_us))
             }
             Fault::Reset { a, b } => write!(f, " n{} - n{}", a + 1, b + 1),
             Fault::Overflow { from, to, for_us } | Fault::Duplicate { from, to, for_us } => {
-                write!(f, " n{} -> n{} for {} ms", from + 1, to + 1, ms(for_us))
+                write!(f, " n{} -> n{} for {} ms", from + 1, to + 1, ms(*for_us))
             }
-            Fault::Delay {
-                node,
-                by_us,
-                for_us,
-            } => write!(
-                f,
-                " n{} by {} ms for {} ms",
-                node + 1,
-                ms(by_us),
-                ms(for_us)
-            ),
-            Fault::Slow {
-                node,
-                factor,
-                for_us,
+            Fault::Delay { node, by_us, .. } => {
+                write!(f, " n{} by {} ms for {lasts_ms} ms", node + 1, ms(*by_us))
             }
-            | Fault::SlowAppliers {
-                node,
-                factor,
-                for_us,
-            } => write!(f, " n{} {factor} times for {} ms", node + 1, ms(for_us)),
+            Fault::Slow { node, factor, .. } | Fault::SlowAppliers { node, factor, .. } => {
+                write!(f, " n{} {factor} times for {lasts_ms} ms", node + 1)
+            }
             Fault::Pause { node, for_us }
             | Fault::Isolate { node, for_us }
             | Fault::FlushFails { node, for_us }
@@ -346,16 +327,16 @@ impl fmt::Display for Fault {
             | Fault::FlushHangs { node, for_us }
             | Fault::ReadFails { node, for_us }
             | Fault::Astray { node, for_us } => {
-                write!(f, " n{} for {} ms", node + 1, ms(for_us))
+                write!(f, " n{} for {} ms", node + 1, ms(*for_us))
             }
             Fault::Crash { node, for_us, .. }
             | Fault::Leave { node, for_us }
             | Fault::Reconnect { node, for_us } => {
-                write!(f, " n{}, back after {} ms", node + 1, ms(for_us))
+                write!(f, " n{}, back after {} ms", node + 1, ms(*for_us))
             }
             Fault::NotesFail { node, log, for_us } => {
                 let log = if *log { ", with its log," } else { "" };
-                write!(f, " n{}{log} for {} ms", node + 1, ms(for_us))
+                write!(f, " n{}{log} for {} ms", node + 1, ms(*for_us))
             }
             Fault::FullDisk {
                 node,
@@ -365,25 +346,34 @@ impl fmt::Display for Fault {
                 f,
                 " n{} after {room_bytes} bytes, for {} ms",
                 node + 1,
-                ms(for_us)
+                ms(*for_us)
             ),
             Fault::Rot { node, bits, for_us } => {
-                write!(f, " ({bits}) n{}, back after {} ms", node + 1, ms(for_us))
+                write!(f, " ({bits}) n{}, back after {} ms", node + 1, ms(*for_us))
             }
             Fault::CrashInTransfer { donor, for_us } => {
                 let who = if *donor { "donor" } else { "joiner" };
-                write!(f, " of the next {who}, back after {} ms", ms(for_us))
+                write!(f, " of the next {who}, back after {} ms", ms(*for_us))
             }
             Fault::Weight { node, weight } => write!(f, " n{} to {weight}", node + 1),
-            Fault::ClockJump { node, by_us } => write!(f, " n{} by {} ms", node + 1, ms(by_us)),
+            Fault::ClockJump { node, by_us } => write!(f, " n{} by {} ms", node + 1, ms(*by_us)),
             Fault::Override { node } | Fault::Beside { node } => write!(f, " on n{}", node + 1),
             Fault::Ignore { node, for_us, .. } => {
-                write!(f, " on n{} for {} ms", node + 1, ms(for_us))
+                write!(f, " on n{} for {} ms", node + 1, ms(*for_us))
             }
             Fault::Blackout { power_loss, for_us } | Fault::Outage { power_loss, for_us } => {
                 let how = if *power_loss { "power loss" } else { "kill -9" };
-                write!(f, " by {how}, back after {} ms", ms(for_us))
+                write!(f, " by {how}, back after {} ms", ms(*for_us))
             }
         }
     }
+}
+
+fn names(nodes: &[NodeId]) -> String {
+    let names: Vec<String> = nodes.iter().map(|n| format!("n{}", n + 1)).collect();
+    names.join(",")
+}
+
+fn ms(us: TimeUs) -> TimeUs {
+    us / 1000
 }

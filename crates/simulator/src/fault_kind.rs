@@ -91,23 +91,9 @@ impl Kind {
                 _ => random.within(2_000..=5_000),
             };
         match self {
-            Partition | OneWay => cut(size, node, self == Partition, for_us, random),
-            Flapping => {
-                let both = random.percent(50);
-                let for_us = random.within(10_000..=400_000);
-                cut(size, node, both, for_us, random)
+            Partition | OneWay | Flapping | Reset | Overflow | Duplicate => {
+                self.link_fault(size, (node, other), for_us, random)
             }
-            Reset => Fault::Reset { a: node, b: other },
-            Overflow => Fault::Overflow {
-                from: node,
-                to: other,
-                for_us: for_us.min(1_000_000),
-            },
-            Duplicate => Fault::Duplicate {
-                from: node,
-                to: other,
-                for_us,
-            },
             Delay => Fault::Delay {
                 node,
                 by_us: random.pick(&[2_000, 20_000, 200_000]),
@@ -156,6 +142,48 @@ impl Kind {
                 node,
                 for_us: random.within(300_000..=2_000_000),
             },
+            FullDisk | FlushFails | DeviceFails | NotesFail | FlushHangs | ReadFails | Rot => {
+                self.disk_fault(node, for_us, random)
+            }
+            Blackout => Fault::Blackout {
+                power_loss: random.percent(50),
+                for_us,
+            },
+            Outage => Fault::Outage {
+                power_loss: random.percent(50),
+                for_us,
+            },
+        }
+    }
+
+    /// Draws a fault of links.
+    fn link_fault(
+        self,
+        size: usize,
+        (from, to): (usize, usize),
+        for_us: TimeUs,
+        random: &mut Random,
+    ) -> Fault {
+        match self {
+            Flapping => {
+                let both = random.percent(50);
+                let for_us = random.within(10_000..=400_000);
+                cut(size, from, both, for_us, random)
+            }
+            Reset => Fault::Reset { a: from, b: to },
+            Overflow => Fault::Overflow {
+                from,
+                to,
+                for_us: for_us.min(1_000_000),
+            },
+            Duplicate => Fault::Duplicate { from, to, for_us },
+            _ => cut(size, from, self == Partition, for_us, random),
+        }
+    }
+
+    /// Draws a fault of the disk.
+    fn disk_fault(self, node: usize, for_us: TimeUs, random: &mut Random) -> Fault {
+        match self {
             FullDisk => Fault::FullDisk {
                 node,
                 room_bytes: random.pick(&[0, 100, 1_000, 10_000]),
@@ -170,17 +198,9 @@ impl Kind {
             },
             FlushHangs => Fault::FlushHangs { node, for_us },
             ReadFails => Fault::ReadFails { node, for_us },
-            Rot => Fault::Rot {
+            _ => Fault::Rot {
                 node,
                 bits: random.pick(&[1, 1, 3]),
-                for_us,
-            },
-            Blackout => Fault::Blackout {
-                power_loss: random.percent(50),
-                for_us,
-            },
-            Outage => Fault::Outage {
-                power_loss: random.percent(50),
                 for_us,
             },
         }

@@ -1,6 +1,9 @@
 //! A cluster that is founded without a chosen node (`pc.bootstrap_expect`): the address lists of the nodes, and an
 //! operator who changes them.
 
+use trireme_engine::Expected;
+use trireme_group::Uuid;
+
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::profile::Profile;
@@ -29,6 +32,14 @@ impl Founding {
         match now_us < self.changed_us {
             true => &self.first,
             false => &self.then,
+        }
+    }
+
+    /// The expectation of a process that founds this history if it is the one that founds.
+    pub fn expected(&self, history: Uuid) -> Expected {
+        Expected {
+            nodes: self.nodes as u32,
+            history,
         }
     }
 }

@@ -50,29 +50,7 @@ pub fn my_cnf(
         text += &format!("server_id={}\n", others.count() + 1);
     }
     if let Some(provider) = &settings.provider {
-        text += &format!(
-            "\n\
-             wsrep_on=ON\n\
-             wsrep_provider={provider}\n\
-             wsrep_cluster_name=trireme-local\n\
-             wsrep_cluster_address={address}\n\
-             wsrep_node_name={name}\n\
-             wsrep_node_address={host}:{group}\n\
-             wsrep_node_incoming_address={host}:{port}\n\
-             wsrep_slave_threads=4\n\
-             wsrep_sst_method={sst_method}\n\
-             wsrep_sst_auth=root:\n\
-             wsrep_sst_receive_address={host}:{sst}\n\
-             wsrep_provider_options=\"{options}\"\n",
-            provider = provider.display(),
-            address = with_absent(cluster_address(all), &settings.absent),
-            host = ports.host,
-            group = ports.group,
-            port = ports.mysql,
-            sst_method = settings.sst_method,
-            sst = ports.sst,
-            options = provider_options(ports, &settings.provider_options),
-        );
+        text += &wsrep_lines(settings, provider, name, ports, all);
     }
     // These arguments go into the file and not onto the command line, because the server passes its command line on to
     // mariadb-backup, which refuses most of them. They come last, so that they win.
@@ -87,6 +65,38 @@ pub fn my_cnf(
         text += &format!("\n[sst]\n{}\n", settings.sst_lines.join("\n"));
     }
     text
+}
+
+fn wsrep_lines(
+    settings: &Settings,
+    provider: &Path,
+    name: &str,
+    ports: NodePorts,
+    all: &[NodePorts],
+) -> String {
+    format!(
+        "\n\
+             wsrep_on=ON\n\
+             wsrep_provider={provider}\n\
+             wsrep_cluster_name=trireme-local\n\
+             wsrep_cluster_address={address}\n\
+             wsrep_node_name={name}\n\
+             wsrep_node_address={host}:{group}\n\
+             wsrep_node_incoming_address={host}:{port}\n\
+             wsrep_slave_threads=4\n\
+             wsrep_sst_method={sst_method}\n\
+             wsrep_sst_auth=root:\n\
+             wsrep_sst_receive_address={host}:{sst}\n\
+             wsrep_provider_options=\"{options}\"\n",
+        provider = provider.display(),
+        address = with_absent(cluster_address(all), &settings.absent),
+        host = ports.host,
+        group = ports.group,
+        port = ports.mysql,
+        sst_method = settings.sst_method,
+        sst = ports.sst,
+        options = provider_options(ports, &settings.provider_options),
+    )
 }
 
 /// Turns a command line argument `--name` or `--name=value` into a line of an option file; None for any other text.

@@ -104,8 +104,46 @@ fn bulk() -> BulkPayload {
     }
 }
 
+type Samples = Vec<(&'static str, Message)>;
+
 /// One message of each kind, with the name of its golden file.
-pub fn samples() -> Vec<(&'static str, Message)> {
+pub fn samples() -> Samples {
+    [
+        of_the_log(),
+        of_leadership(),
+        of_membership(),
+        of_payloads(),
+    ]
+    .concat()
+}
+
+fn status() -> Status {
+    Status {
+        term: term(),
+        leader: true,
+        component_state: ComponentState::NonPrimary,
+        history: uuid(0xa1),
+        overrides: vec![uuid(0xd1)],
+        configuration_number: 5,
+        members: vec![Incarnation(uuid(0xc1)), Incarnation(uuid(0xc2))],
+        ack: 102,
+        end: 103,
+        commit: 101,
+        outlook: Outlook {
+            preference: Preference::Never,
+            able: true,
+            stamp_ms: 5_000,
+            links: vec![Link {
+                peer: Incarnation(uuid(0xc2)),
+                echo_ms: 4_000,
+                held_ms: 30,
+                round_trip_us: 1_500,
+            }],
+        },
+    }
+}
+
+fn append() -> Append {
     let wire = |position, body| WireEntry {
         position,
         term: term(),
@@ -131,38 +169,18 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             },
         ),
     ];
-    let append = Append {
+    Append {
         term: term(),
         prev_position: 100,
         prev_term: term(),
         entries,
         ack: 105,
         commit: 99,
-    };
-    let status = Status {
-        term: term(),
-        leader: true,
-        component_state: ComponentState::NonPrimary,
-        history: uuid(0xa1),
-        overrides: vec![uuid(0xd1)],
-        configuration_number: 5,
-        members: vec![Incarnation(uuid(0xc1)), Incarnation(uuid(0xc2))],
-        ack: 102,
-        end: 103,
-        commit: 101,
-        outlook: Outlook {
-            preference: Preference::Never,
-            able: true,
-            stamp_ms: 5_000,
-            links: vec![Link {
-                peer: Incarnation(uuid(0xc2)),
-                echo_ms: 4_000,
-                held_ms: 30,
-                round_trip_us: 1_500,
-            }],
-        },
-    };
-    let promise = Promise {
+    }
+}
+
+fn promise() -> Promise {
+    Promise {
         term: term(),
         summary: summary(),
         configurations: vec![(98, configuration())],
@@ -173,15 +191,21 @@ pub fn samples() -> Vec<(&'static str, Message)> {
             database: DatabaseProof::UpTo { seqno: 79 },
         },
         withdrawn: vec![submission()],
-    };
-    let join = Join {
+    }
+}
+
+fn join() -> Join {
+    Join {
         member: member(),
         history: uuid(0xa1),
         known_number: 4,
         overrides: vec![uuid(0xd1)],
-    };
-    let mut samples = vec![
-        ("status", Message::Status(status)),
+    }
+}
+
+fn of_the_log() -> Samples {
+    vec![
+        ("status", Message::Status(status())),
         (
             "submit",
             Message::Submit {
@@ -196,7 +220,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 payload: None,
             },
         ),
-        ("append", Message::Append(append)),
+        ("append", Message::Append(append())),
         (
             "ack",
             Message::Ack {
@@ -220,8 +244,11 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 intact_at: 120,
             },
         ),
-    ];
-    samples.extend([
+    ]
+}
+
+fn of_leadership() -> Samples {
+    vec![
         ("pre-vote", Message::PreVote { term: term() }),
         (
             "pre-vote-reply",
@@ -237,7 +264,7 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 forced: Some(uuid(0xd1)),
             },
         ),
-        ("promise", Message::Promise(promise)),
+        ("promise", Message::Promise(promise())),
         ("refuse", Message::Refuse { promised: term() }),
         (
             "take-leadership",
@@ -246,7 +273,12 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 forced: None,
             },
         ),
-        ("join", Message::Join(join)),
+    ]
+}
+
+fn of_membership() -> Samples {
+    vec![
+        ("join", Message::Join(join())),
         (
             "join-refused",
             Message::JoinRefused {
@@ -271,13 +303,16 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 promised: term(),
             },
         ),
-    ]);
+    ]
+}
+
+fn of_payloads() -> Samples {
     let offered = Source::Offered { bulk: 4 };
     let logged = Source::Logged {
         position: 103,
         id: submission(),
     };
-    samples.extend([
+    vec![
         (
             "offer",
             Message::Offer {
@@ -325,51 +360,11 @@ pub fn samples() -> Vec<(&'static str, Message)> {
                 head: payload(),
             },
         ),
-    ]);
-    samples
+    ]
 }
 
 /// Messages in their other forms: optional fields present or absent, empty lists, the other values of a choice.
-pub fn other_forms() -> Vec<(&'static str, Message)> {
-    let status = |component_state, preference| {
-        Message::Status(Status {
-            term: term(),
-            leader: false,
-            component_state,
-            history: Uuid::default(),
-            overrides: Vec::new(),
-            configuration_number: 0,
-            members: Vec::new(),
-            ack: 0,
-            end: 0,
-            commit: 0,
-            outlook: Outlook {
-                preference,
-                able: false,
-                stamp_ms: 0,
-                links: Vec::new(),
-            },
-        })
-    };
-    let promise = |database| {
-        Message::Promise(Promise {
-            term: term(),
-            summary: Summary {
-                commit: 0,
-                end: 0,
-                end_term: Term::default(),
-                runs: Vec::new(),
-            },
-            configurations: Vec::new(),
-            amnesiac: false,
-            lost_views: true,
-            proof: Proof {
-                known: 77,
-                database,
-            },
-            withdrawn: Vec::new(),
-        })
-    };
+pub fn other_forms() -> Samples {
     let logged = Source::Logged {
         position: 103,
         id: submission(),
@@ -377,14 +372,14 @@ pub fn other_forms() -> Vec<(&'static str, Message)> {
     vec![
         (
             "status-outside",
-            status(ComponentState::Outside, Preference::Auto),
+            bare_status(ComponentState::Outside, Preference::Auto),
         ),
         (
             "status-primary",
-            status(ComponentState::Primary, Preference::Prefer),
+            bare_status(ComponentState::Primary, Preference::Prefer),
         ),
-        ("promise-nothing", promise(DatabaseProof::Nothing)),
-        ("promise-unclear", promise(DatabaseProof::Unclear)),
+        ("promise-nothing", bare_promise(DatabaseProof::Nothing)),
+        ("promise-unclear", bare_promise(DatabaseProof::Unclear)),
         (
             "append-nothing",
             Message::Append(Append {
@@ -454,4 +449,45 @@ pub fn entry() -> Entry {
             payload: payload(),
         },
     }
+}
+
+fn bare_status(component_state: ComponentState, preference: Preference) -> Message {
+    Message::Status(Status {
+        term: term(),
+        leader: false,
+        component_state,
+        history: Uuid::default(),
+        overrides: Vec::new(),
+        configuration_number: 0,
+        members: Vec::new(),
+        ack: 0,
+        end: 0,
+        commit: 0,
+        outlook: Outlook {
+            preference,
+            able: false,
+            stamp_ms: 0,
+            links: Vec::new(),
+        },
+    })
+}
+
+fn bare_promise(database: DatabaseProof) -> Message {
+    Message::Promise(Promise {
+        term: term(),
+        summary: Summary {
+            commit: 0,
+            end: 0,
+            end_term: Term::default(),
+            runs: Vec::new(),
+        },
+        configurations: Vec::new(),
+        amnesiac: false,
+        lost_views: true,
+        proof: Proof {
+            known: 77,
+            database,
+        },
+        withdrawn: Vec::new(),
+    })
 }

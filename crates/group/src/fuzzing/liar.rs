@@ -344,6 +344,13 @@ impl Liar<'_, '_> {
     pub fn make(&mut self) -> Message {
         let forced = self.dice.one_in(8).then_some(crate::ids::Uuid([9; 16]));
         match self.dice.below(40) {
+            kind @ 0..=26 => self.about_the_log(kind, forced),
+            kind => self.about_members_and_payloads(kind),
+        }
+    }
+
+    fn about_the_log(&mut self, kind: usize, forced: Option<crate::ids::Uuid>) -> Message {
+        match kind {
             0..=7 => Message::Append(self.append()),
             8..=11 => Message::Status(self.status()),
             12 | 13 => Message::Ack {
@@ -385,10 +392,15 @@ impl Liar<'_, '_> {
             25 => Message::Refuse {
                 promised: self.term(),
             },
-            26 => Message::TakeLeadership {
+            _ => Message::TakeLeadership {
                 number: self.dice.near(self.to.vote.promised().number),
                 forced,
             },
+        }
+    }
+
+    fn about_members_and_payloads(&mut self, kind: usize) -> Message {
+        match kind {
             27 => Message::Join(Join {
                 member: match self.dice.below(2) {
                     0 => self.member(),

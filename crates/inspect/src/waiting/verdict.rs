@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, FULL_BYTES, Server};
 use crate::text::{age, clipped};
 use trireme_agent::state_file::STALE_MS;
-use trireme_node::state_file::{StateFile, Wait};
+use trireme_node::state_file::{Peer, StateFile, Wait};
 
 /// The duration of a flush, in seconds, from which on the node reports it.
 const FLUSH_TOLD_S: f64 = 5.0;
@@ -88,16 +88,7 @@ pub(super) fn waits_s(evidence: &Evidence, state: &StateFile, waits: &Wait) -> f
 
 fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> Verdict {
     let since = age(waits_s(evidence, state, waits));
-    let missing: Vec<String> = waits
-        .missing
-        .iter()
-        .take(8)
-        .map(|peer| match peer.name.as_str() {
-            "" => clipped(&peer.address, 60),
-            name => format!("{} ({})", clipped(name, 40), clipped(&peer.address, 60)),
-        })
-        .collect();
-    let missing = missing.join(", ");
+    let missing = missing_names(waits);
     let told = clipped(&waits.text, MAX_TEXT_CHARS);
     let done = state.progress.as_ref().map_or(String::new(), |progress| {
         let left = progress.left_s.map_or(String::new(), |seconds| {
@@ -168,6 +159,16 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> 
             "",
         ),
     }
+}
+
+/// The first of the missing members.
+fn missing_names(waits: &Wait) -> String {
+    let name = |peer: &Peer| match peer.name.as_str() {
+        "" => clipped(&peer.address, 60),
+        name => format!("{} ({})", clipped(name, 40), clipped(&peer.address, 60)),
+    };
+    let names: Vec<String> = waits.missing.iter().take(8).map(name).collect();
+    names.join(", ")
 }
 
 /// The verdict on a node that has left: it does nothing more, although its server runs.

@@ -256,6 +256,28 @@ impl Server {
         }
     }
 
+    fn end_sending(&mut self, t: usize, pause: Option<Pause>, ok: bool, ctx: &mut Ctx) {
+        if let Some(mut pause) = pause {
+            self.end_pause(&mut pause, ctx);
+        }
+        let (gtid, rcode) = match ok {
+            true => (self.transfers[t].sent, 0),
+            false => (Gtid::UNDEFINED, CANCELED),
+        };
+        self.state_after_donation();
+        self.tell(ctx, |ticket| Event::SstSent {
+            ticket,
+            gtid,
+            rcode,
+        });
+        let TransferThread {
+            method, applier, ..
+        } = self.transfers[t];
+        if method == Method::Within {
+            self.wake_if_parked(applier);
+        }
+    }
+
     fn transfer_stride(&mut self, who: ThreadId, ctx: &mut Ctx) -> Stride {
         let t = who - self.first_transfer();
         match std::mem::take(&mut self.transfers[t].stage) {
@@ -287,25 +309,7 @@ impl Server {
                 Stride::Break(Next::Blocked)
             }
             Stage::Sent(pause, ok) => {
-                if let Some(mut pause) = pause {
-                    self.end_pause(&mut pause, ctx);
-                }
-                let (gtid, rcode) = match ok {
-                    true => (self.transfers[t].sent, 0),
-                    false => (Gtid::UNDEFINED, CANCELED),
-                };
-                self.state_after_donation();
-                self.tell(ctx, |ticket| Event::SstSent {
-                    ticket,
-                    gtid,
-                    rcode,
-                });
-                let TransferThread {
-                    method, applier, ..
-                } = self.transfers[t];
-                if method == Method::Within {
-                    self.wake_if_parked(applier);
-                }
+                self.end_sending(t, pause, ok, ctx);
                 GO_ON
             }
             Stage::Starting(cargo) => {

@@ -89,24 +89,11 @@ impl World {
     pub(crate) fn strike(&mut self, fault: &Fault) {
         let now = self.now_us;
         match *fault {
-            Fault::Cut {
-                ref from,
-                ref to,
-                both,
-                ..
-            } => {
-                for (from, to) in directions(from, to, both) {
-                    self.network.cut(from, to);
-                }
-            }
-            Fault::Reset { a, b } => self.break_link(a, b),
-            Fault::Overflow { from, to, .. } => self.network.stuff(from, to, true),
-            Fault::Duplicate { from, to, .. } => self.network.double(from, to, true),
-            Fault::Delay { node, by_us, .. } => {
-                for (a, b) in self.around(node) {
-                    self.network.slow_down(a, b, by_us);
-                }
-            }
+            Fault::Cut { .. }
+            | Fault::Reset { .. }
+            | Fault::Overflow { .. }
+            | Fault::Duplicate { .. }
+            | Fault::Delay { .. } => self.strike_network(fault),
             Fault::Pause { node, for_us } => self.pause(node, for_us),
             Fault::Slow { node, factor, .. } => self.machines[node].slow = factor,
             Fault::SlowAppliers { node, factor, .. } => self.slow_appliers(node, factor),
@@ -121,14 +108,12 @@ impl World {
                     false => self.crash(node, power_loss),
                 }
             }
-            Fault::FullDisk {
-                node, room_bytes, ..
-            } => self.spoil_disk(node, Some(room_bytes)),
-            Fault::FlushFails { node, .. } => self.spoil_disk(node, None),
-            Fault::DeviceFails { node, .. } => self.fail_device(node),
-            Fault::NotesFail { node, log, .. } => self.fail_notes(node, log),
-            Fault::FlushHangs { node, for_us } => self.machines[node].hangs_until_us = now + for_us,
-            Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
+            Fault::FullDisk { .. }
+            | Fault::FlushFails { .. }
+            | Fault::DeviceFails { .. }
+            | Fault::NotesFail { .. }
+            | Fault::FlushHangs { .. }
+            | Fault::ReadFails { .. } => self.strike_disk(fault),
             Fault::Rot { node, bits, for_us } => {
                 self.machines[node].back_us = now + for_us;
                 self.crash(node, false);
@@ -160,13 +145,7 @@ impl World {
                 self.machines[node].clock.jump(by_us);
                 self.plan_tick(node);
             }
-            Fault::Override { node } | Fault::Beside { node } => {
-                let override_id = self.random.uuid();
-                let start = self.machines[node].starts();
-                self.overrides.push((node, start, override_id));
-                self.watch.see(now, node, Seen::Overridden { override_id });
-                self.tell_group(node, Event::ForcePrimary { override_id });
-            }
+            Fault::Override { node } | Fault::Beside { node } => self.force_primary(node),
             Fault::Ignore { node, quorum, .. } => self.ignore(node, !quorum, quorum),
             Fault::Astray { node, .. } => {
                 self.start_empty(node);
@@ -182,6 +161,56 @@ impl World {
                 let nodes = self.data_nodes().collect();
                 self.darken(nodes, power_loss, for_us);
             }
+        }
+    }
+
+    /// The operator makes the node primary alone.
+    fn force_primary(&mut self, node: NodeId) {
+        let override_id = self.random.uuid();
+        let start = self.machines[node].starts();
+        self.overrides.push((node, start, override_id));
+        let seen = Seen::Overridden { override_id };
+        self.watch.see(self.now_us, node, seen);
+        self.tell_group(node, Event::ForcePrimary { override_id });
+    }
+
+    fn strike_network(&mut self, fault: &Fault) {
+        match *fault {
+            Fault::Cut {
+                ref from,
+                ref to,
+                both,
+                ..
+            } => {
+                for (from, to) in directions(from, to, both) {
+                    self.network.cut(from, to);
+                }
+            }
+            Fault::Reset { a, b } => self.break_link(a, b),
+            Fault::Overflow { from, to, .. } => self.network.stuff(from, to, true),
+            Fault::Duplicate { from, to, .. } => self.network.double(from, to, true),
+            Fault::Delay { node, by_us, .. } => {
+                for (a, b) in self.around(node) {
+                    self.network.slow_down(a, b, by_us);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn strike_disk(&mut self, fault: &Fault) {
+        match *fault {
+            Fault::FullDisk {
+                node, room_bytes, ..
+            } => self.spoil_disk(node, Some(room_bytes)),
+            Fault::FlushFails { node, .. } => self.spoil_disk(node, None),
+            Fault::DeviceFails { node, .. } => self.fail_device(node),
+            Fault::NotesFail { node, log, .. } => self.fail_notes(node, log),
+            Fault::FlushHangs { node, for_us } => {
+                self.machines[node].hangs_until_us = self.now_us + for_us
+            }
+            Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
+            _ => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trireme_engine::{Engine, Expected, Link, Start};
+use trireme_engine::{Engine, Link, Start};
 use trireme_group::{
     Body, ComponentState, Entry, Incarnation, LogReader, Uuid, unvouched_override,
 };
@@ -99,8 +99,7 @@ impl World {
         let served = self.others_have_state(node);
         let incarnation = Incarnation(self.random.uuid());
         let fresh = self.random.uuid();
-        let unrecovered_percent = self.plan.unrecovered_percent;
-        let passed_position = self.calm || !self.random.percent(unrecovered_percent);
+        let passed_position = self.calm || !self.random.percent(self.plan.unrecovered_percent);
         self.machines[node].incarnations.push(incarnation);
         let is_new = process.first_start == self.machines[node].starts();
         let doom = self.new_doom(node, is_new && !bootstrap);
@@ -117,20 +116,15 @@ impl World {
             passed_position || bootstrap || machine.saved.is_doubtful() || !served;
         let database = passed_position.then_some(database);
         let bootstrapped = database.filter(|_| bootstrap);
-        let (local, fresh) = match (machine.saved).unvouched_position(bootstrapped, &machine.disk) {
+        let (saved, disk) = (&machine.saved, &machine.disk);
+        let (local, fresh) = match saved.unvouched_position(bootstrapped, disk) {
             Some(unvouched) => (unvouched, unvouched_override(fresh)),
-            None => {
-                let local = (machine.saved).starting_position(database, &machine.disk);
-                (local, fresh)
-            }
+            None => (saved.starting_position(database, disk), fresh),
         };
         let me = machine.member(node, incarnation, plan.nodes[node].arbitrator);
         let expect = (plan.founding.as_ref()).map(|founding| {
             machine.listed = founding.list(now).to_vec();
-            Expected {
-                nodes: founding.nodes as u32,
-                history: fresh,
-            }
+            founding.expected(fresh)
         });
         let connect = Start {
             config: plan.group_config(node, me),

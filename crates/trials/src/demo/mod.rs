@@ -185,17 +185,7 @@ fn play(
         "{victim} starts again: recovers its position, joins, catches up"
     ));
     let restarted = Instant::now();
-    thread::scope(|scope| {
-        let start = scope.spawn(|| cluster.start_node(VICTIM));
-        while !start.is_finished() {
-            traffic.tick(display)?;
-        }
-        // A panic in that thread is a bug of ours; let it through.
-        start
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok::<(), DemoError>(())
-    })?;
+    start_beside_load(cluster, &mut traffic, display)?;
     let return_time = restarted.elapsed();
     traffic.resume(VICTIM, cluster)?;
     display.event(&format!("{victim} is synced and takes load again"));
@@ -212,6 +202,25 @@ fn play(
         acknowledged: acknowledged.len(),
         longest_gap,
         return_time,
+    })
+}
+
+/// Starts the killed node again, while the others take load.
+fn start_beside_load(
+    cluster: &mut Cluster,
+    traffic: &mut Traffic,
+    display: &mut Display,
+) -> Result<(), DemoError> {
+    thread::scope(|scope| {
+        let start = scope.spawn(|| cluster.start_node(VICTIM));
+        while !start.is_finished() {
+            traffic.tick(display)?;
+        }
+        // A panic in that thread is a bug of ours; let it through.
+        start
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(())
     })
 }
 
