@@ -66,6 +66,8 @@ mutants! {
         suffix_acknowledged: SuffixAcknowledged,
         shorter_log_leads: ShorterLogLeads,
         amnesiac_counts_as_intact: AmnesiacCountsAsIntact,
+        old_log_end_makes_intact: OldLogEndMakesIntact,
+        end_told_before_override: EndToldBeforeOverride,
         majority_counts_as_all: MajorityCountsAsAll,
         database_not_heeded: DatabaseNotHeeded,
         pending_voters_not_heard: PendingVotersNotHeard,

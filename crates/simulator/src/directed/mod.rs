@@ -106,6 +106,7 @@ schedules! {
     unclear_database,
     log_of_older_term,
     two_lose_power,
+    intact_before_override,
     memory_reforms,
     lost_views,
     majority_waits_for_evidence,
