@@ -262,6 +262,7 @@ impl Membership<'_> {
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         self.dissemination.seated();
         if self.component.admit(configuration.number) {
+            self.forced_views.made_primary();
             self.component.majority_mut().heard(self.context.now());
             self.resend_own(0);
         }

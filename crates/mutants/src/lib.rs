@@ -104,6 +104,7 @@ mutants! {
         pending_view_unheeded: PendingViewUnheeded,
         voided_one_by_one: VoidedOneByOne,
         override_of_follower_ignored: OverrideOfFollowerIgnored,
+        given_up_override_counts: GivenUpOverrideCounts,
         other_branch_refuses: OtherBranchRefuses,
         majority_yields_to_ignored_quorum: MajorityYieldsToIgnoredQuorum,
         install_drops_acknowledged: InstallDropsAcknowledged,

@@ -119,6 +119,7 @@ schedules! {
     overrides_meet,
     power_lost_in_override,
     override_never_made,
+    override_given_up,
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,
