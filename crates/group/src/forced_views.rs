@@ -3,6 +3,8 @@
 //! In: forced views, committed here or heard of. Out: whether this component must give way, and the facts for a report
 //! of a split brain. Forced-view histories only grow.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Position, ReplicaId, TimeMs, Uuid};
 use crate::reminder::Reminder;
@@ -19,7 +21,8 @@ struct Fork {
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct ForcedViews {
-    /// The longest forced-view history seen that extends the own one.
+    /// The longest forced-view history heard of that extends the own one, until a view makes this process primary: with
+    /// that history, or because a majority went on without it.
     known: Vec<Uuid>,
     /// True if this process has given way to a primary component without its last forced views, and has not got that
     /// component's log yet.
@@ -63,6 +66,14 @@ impl ForcedViews {
     /// This process must follow a component with these forced views, which extend its own.
     pub(crate) fn heed(&mut self, overrides: &[Uuid]) {
         self.known = overrides.to_vec();
+    }
+
+    /// A view makes this process primary. Forced views that it only heard of and did not adopt have lost against this
+    /// view, unless their leader is heard again.
+    pub(crate) fn made_primary(&mut self) {
+        if !planted(Mutant::GivenUpOverrideCounts) {
+            self.known.clear();
+        }
     }
 
     /// This process must follow a primary component without its last forced views.
@@ -115,10 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn it_overrules_until_its_log_is_taken_over() {
+    fn it_overrules_until_its_log_is_taken_over_or_a_view_goes_on_without_it() {
         let mut forced = ForcedViews::default();
         let (one, two) = (Uuid([1; 16]), Uuid([2; 16]));
         forced.heed(&[one, two]);
         assert!(forced.overrule(&[one]) && !forced.overrule(&[one, two]));
+        forced.made_primary();
+        assert!(!forced.overrule(&[one]));
     }
 }

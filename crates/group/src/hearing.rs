@@ -137,7 +137,8 @@ impl Group {
             return;
         }
         if self.vote.is_amnesiac() && self.log.tail().end() > 0 {
-            // The leader's log holds everything that this replica acknowledged and has forgotten (rule 4).
+            // The leader's log holds everything that this replica acknowledged and has forgotten, and the forced view with
+            // which its term may have begun (rule 4).
             self.vote.will_be_intact_at(status.end);
         }
         if status.component_state == ComponentState::Primary {

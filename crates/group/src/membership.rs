@@ -144,14 +144,17 @@ impl Membership<'_> {
 
     // ---- leadership ----
 
-    /// Becomes leader, and tells the others.
+    /// Becomes leader. The caller tells the others when the log holds the forced view with which the term begins
+    /// (rule 4).
     fn begin_to_lead(&mut self, won: Option<&Won>) {
         self.leader().begin(won);
         self.resend_own(0);
         if planted(Mutant::TakeoverMakesView) {
             self.leader().request_reform();
         }
-        self.announce();
+        if planted(Mutant::EndToldBeforeOverride) {
+            self.announce();
+        }
     }
 
     /// Leads, if this member has won an election.
@@ -159,6 +162,7 @@ impl Membership<'_> {
         if let Some(won) = won {
             self.begin_to_lead(Some(&won));
             self.leader().take_over(&won);
+            self.announce();
         }
     }
 
@@ -258,6 +262,7 @@ impl Membership<'_> {
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         self.dissemination.seated();
         if self.component.admit(configuration.number) {
+            self.forced_views.made_primary();
             self.component.majority_mut().heard(self.context.now());
             self.resend_own(0);
         }

@@ -17,7 +17,8 @@ pub(crate) struct Vote {
     amnesiac: bool,
     /// Lost views: configurations that this replica acknowledged may be missing, too. Counts only while `amnesiac`.
     lost_views: bool,
-    /// This member is intact again when it has acknowledged up to this position (rule 4).
+    /// This member is intact again when it has acknowledged up to this position in the promised term (rule 4). None:
+    /// that term's leader has not said how far its log reaches.
     intact_at: Option<Position>,
     /// Highest term number that any process says it has promised.
     number_seen: u64,
@@ -80,6 +81,10 @@ impl Vote {
     pub(crate) fn promise(&mut self, term: Term) {
         assert!(term > self.promised, "promises only rise");
         self.promised = term;
+        // The log of the next leader may hold a forced view that the last one's lacked.
+        if !planted(Mutant::OldLogEndMakesIntact) {
+            self.intact_at = None;
+        }
         // The held messages belong to a lower term, and are void. So the list stays short, however many promises follow
         // each other.
         self.held.clear();
@@ -111,8 +116,8 @@ impl Vote {
         self.intact_at = Some(intact_at);
     }
 
-    /// Everything that this replica has acknowledged and forgotten lies at or below this position. The first such
-    /// position counts.
+    /// The log of the promised term's leader ends at this position: everything that this replica has acknowledged and
+    /// forgotten lies at or below it, and so does the term's forced view. The first such position counts.
     pub(crate) fn will_be_intact_at(&mut self, position: Position) {
         self.intact_at.get_or_insert(position);
     }
@@ -190,7 +195,11 @@ mod tests {
         vote.will_be_intact_at(5);
         vote.acknowledged(6);
         assert!(vote.is_amnesiac());
+        vote.promise(term(1));
         vote.acknowledged(7);
+        assert!(vote.is_amnesiac(), "that was another leader's log");
+        vote.will_be_intact_at(9);
+        vote.acknowledged(9);
         assert!(!vote.is_amnesiac());
     }
 

@@ -107,8 +107,12 @@ impl Network {
 
     /// The connection of a pair, and the number of the end at `node`.
     fn pair(&mut self, other: NodeId, node: NodeId) -> (&mut Option<Connection>, usize) {
-        let index = other.min(node) * self.size + other.max(node);
+        let index = self.index(other, node);
         (&mut self.connections[index], usize::from(node > other))
+    }
+
+    fn index(&self, a: NodeId, b: NodeId) -> usize {
+        a.min(b) * self.size + a.max(b)
     }
 
     /// The random numbers for the next frame of this direction.
@@ -174,8 +178,8 @@ impl Network {
     }
 
     /// True if the pair has a connection, or a broken one that not both ends have noticed.
-    pub fn is_connected(&mut self, a: NodeId, b: NodeId) -> bool {
-        self.pair(a, b).0.is_some()
+    pub fn is_connected(&self, a: NodeId, b: NodeId) -> bool {
+        self.connections[self.index(a, b)].is_some()
     }
 
     /// Makes a connection; returns its id and the times when a and b learn of it.

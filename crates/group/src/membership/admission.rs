@@ -49,6 +49,7 @@ impl Membership<'_> {
             override_id,
             ..founded
         });
+        self.announce();
     }
 
     /// `pc.weight` of this member has changed. The leader orders it; a member that knows no leader sends it with its next join
