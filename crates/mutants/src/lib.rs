@@ -183,6 +183,8 @@ mutants! {
         executed_action_forgotten: ExecutedActionForgotten,
         begun_counts_as_ended: BegunCountsAsEnded,
         end_noted_first: EndNotedFirst,
+        end_noted_in_vote: EndNotedInVote,
+        presumption_forgotten: PresumptionForgotten,
         doubt_not_said: DoubtNotSaid,
         doubt_is_a_success: DoubtIsASuccess,
         done_is_an_error: DoneIsAnError,

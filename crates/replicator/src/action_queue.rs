@@ -1,7 +1,7 @@
 //! The actions of one call, in the order in which the engine carries them out.
 //!
-//! It owns the limits of log lines about peers, too, since a peer that repeats itself must not fill the log; and the last
-//! announcements.
+//! It owns the limits of log lines about peers, too, since a peer that repeats itself must not fill the log; the last
+//! announcements; and what grastate.dat and the note of the last total-order action say about the database.
 
 use trireme_certification::Seqno;
 use trireme_group::{Complaints, Incarnation};
@@ -20,6 +20,12 @@ pub(crate) struct ActionQueue {
     actions: Vec<Action>,
     complaints: Complaints,
     announcements: Announcements,
+    /// Number of open [`HostAction::MarkUnsafe`]: while there are any, grastate.dat names no history.
+    unsafe_marks: usize,
+    /// The last total-order action that began in this process; None: none did, or it is forgotten.
+    last_action: Option<Gtid>,
+    /// Its end is still to be noted.
+    end_is_due: bool,
 }
 
 impl ActionQueue {
@@ -79,28 +85,60 @@ impl ActionQueue {
 
     /// Notes that a total-order action begins: from here on the database may hold it (rule 13).
     pub(crate) fn action_begins(&mut self, gtid: Gtid) {
-        self.push(Action::Note(Note::Action { gtid, ended: false }));
-        self.push(Action::Host(HostAction::MarkUnsafe));
+        (self.last_action, self.end_is_due) = (Some(gtid), false);
+        self.note_action(gtid, false);
+        self.mark_unsafe();
     }
 
-    /// Notes that the action has ended: the database holds it (rule 13). grastate.dat names the history first: an action
-    /// that is noted as ended excuses no file without a history.
+    /// Notes that the action has ended: the database holds it (rule 13).
     pub(crate) fn action_ended(&mut self, gtid: Gtid) {
         if planted(Mutant::EndNotedFirst) {
-            self.action_passed(gtid);
+            self.note_action(gtid, true);
         }
-        self.push(Action::Host(HostAction::MarkSafe));
-        self.action_passed(gtid);
+        self.end_is_due |= self.last_action == Some(gtid);
+        self.mark_safe();
     }
 
-    /// Notes that the database has passed an action that an earlier process may have begun (rule 13).
+    /// Notes that the database has passed an action that an earlier process may have begun (rule 13). If this process
+    /// has begun one, the note is about that.
     pub(crate) fn action_passed(&mut self, gtid: Gtid) {
-        self.push(Action::Note(Note::Action { gtid, ended: true }));
+        if self.last_action.is_none() {
+            (self.last_action, self.end_is_due) = (Some(gtid), true);
+            self.note_end();
+        }
     }
 
     /// Forgets the note of an action: the database has diverged, or is replaced.
     pub(crate) fn forget_action(&mut self) {
-        self.action_passed(Gtid::UNDEFINED);
+        (self.last_action, self.end_is_due) = (None, false);
+        self.note_action(Gtid::UNDEFINED, true);
+    }
+
+    /// Takes the history out of grastate.dat: the database cannot be relied on until [`Self::mark_safe`]. Counted.
+    pub(crate) fn mark_unsafe(&mut self) {
+        self.unsafe_marks += 1;
+        self.push(Action::Host(HostAction::MarkUnsafe));
+    }
+
+    /// Ends one [`Self::mark_unsafe`].
+    pub(crate) fn mark_safe(&mut self) {
+        self.unsafe_marks = self.unsafe_marks.saturating_sub(1);
+        self.push(Action::Host(HostAction::MarkSafe));
+        self.note_end();
+    }
+
+    /// Notes the end of the last action, once grastate.dat names the history: an action that is noted as ended excuses
+    /// no file without one.
+    fn note_end(&mut self) {
+        let is_named = self.unsafe_marks == 0 || planted(Mutant::EndNotedInVote);
+        if let Some(gtid) = self.last_action.filter(|_| self.end_is_due && is_named) {
+            self.end_is_due = false;
+            self.note_action(gtid, true);
+        }
+    }
+
+    fn note_action(&mut self, gtid: Gtid, ended: bool) {
+        self.push(Action::Note(Note::Action { gtid, ended }));
     }
 
     /// Notes that the database's history is the group's from here on.
@@ -128,5 +166,55 @@ impl ActionQueue {
     pub(crate) fn send(&mut self, to: Incarnation, message: &PeerMessage) {
         let bytes = message.encode();
         self.push(Action::SendTo { to, bytes });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::Uuid;
+
+    use super::*;
+
+    fn at(seqno: Seqno) -> Gtid {
+        Gtid {
+            uuid: Uuid([7; 16]),
+            seqno,
+        }
+    }
+
+    fn notes(queue: &mut ActionQueue) -> Vec<(Seqno, bool)> {
+        let mut actions = Vec::new();
+        queue.drain_into(&mut actions);
+        let notes = actions.into_iter().filter_map(|action| match action {
+            Action::Note(Note::Action { gtid, ended }) => Some((gtid.seqno, ended)),
+            _ => None,
+        });
+        notes.collect()
+    }
+
+    #[test]
+    fn the_end_of_an_action_is_noted_when_nothing_else_keeps_the_history_out() {
+        let mut queue = ActionQueue::default();
+        queue.action_begins(at(5));
+        queue.mark_unsafe();
+        queue.action_ended(at(5));
+        queue.action_begins(at(6));
+        queue.action_ended(at(6));
+        assert_eq!(notes(&mut queue), [(5, false), (6, false)]);
+        queue.mark_safe();
+        assert_eq!(notes(&mut queue), [(6, true)]);
+    }
+
+    #[test]
+    fn the_note_never_goes_back_to_an_action_of_an_earlier_process() {
+        let mut queue = ActionQueue::default();
+        queue.action_passed(at(5));
+        assert_eq!(notes(&mut queue), [(5, true)]);
+        queue.action_begins(at(6));
+        queue.action_ended(at(6));
+        queue.action_passed(at(5));
+        assert_eq!(notes(&mut queue), [(6, false), (6, true)]);
+        queue.forget_action();
+        assert_eq!(notes(&mut queue), [(-1, true)]);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
+use trireme_mutants::{Mutant, planted};
 
 use crate::context::Context;
 use crate::event::{ConnId, Ticket};
@@ -85,7 +86,7 @@ impl Dispute {
     }
 }
 
-/// The votes of one connection.
+/// The votes of one connection, and the presumptions of the whole process.
 #[derive(Debug)]
 pub(crate) struct Voting {
     /// Errors by seqno; their callers wait.
@@ -111,6 +112,18 @@ impl Default for Voting {
 }
 
 impl Voting {
+    /// Begins a connection. Presumptions last: they are about the database, which the next connection goes on with.
+    pub(crate) fn start_over(&mut self) {
+        let presumed = match planted(Mutant::PresumptionForgotten) {
+            true => BTreeMap::new(),
+            false => std::mem::take(&mut self.presumed),
+        };
+        *self = Voting {
+            presumed,
+            ..Voting::default()
+        };
+    }
+
     /// Opens a dispute: applying `seqno` ended with an error here, and its caller waits for the vote.
     pub(crate) fn dispute(
         &mut self,
@@ -193,11 +206,14 @@ impl Voting {
 
     fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
         let (ballot, text) = self.presumed.remove(&seqno)?;
-        let mut outputs = vec![VotingOutput::MarkSafe];
-        if ballot != winner {
-            outputs.push(VotingOutput::Diverged { seqno, text });
-        }
-        Some(outputs)
+        let has_diverged = ballot != winner;
+        let diverged = has_diverged.then_some(VotingOutput::Diverged { seqno, text });
+        Some(
+            diverged
+                .into_iter()
+                .chain([VotingOutput::MarkSafe])
+                .collect(),
+        )
     }
 
     fn end_dispute(&mut self, seqno: Seqno, winner: Option<Ballot>) -> Option<Vec<VotingOutput>> {
@@ -318,7 +334,7 @@ mod tests {
             text: "a, Error_code: 1062;".to_owned(),
         };
         let ended = voting.decided(5, 0);
-        assert_eq!(ended, Some(vec![VotingOutput::MarkSafe, diverged]));
+        assert_eq!(ended, Some(vec![diverged, VotingOutput::MarkSafe]));
         let (mut voting, _) = disputed(Standpoint::FirstToKnow);
         assert_eq!(voting.snapshot_taken(9), 1);
         assert_eq!(voting.decided(5, 0), None);

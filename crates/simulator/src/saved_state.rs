@@ -56,6 +56,11 @@ impl SavedState {
         self.killed && self.written.seqno != UNKNOWN
     }
 
+    /// True if the file names a history: the next process may rely on the database's position.
+    pub fn names_history(&self) -> bool {
+        self.written.uuid != Gtid::UNDEFINED.uuid
+    }
+
     /// True if the node may found a cluster without an operator's edit.
     pub fn safe_to_bootstrap(&self) -> bool {
         self.safe_to_bootstrap

@@ -54,7 +54,7 @@ impl Joiner<'_> {
                 self.transfer.ask_donor(request, self.context.now_ms());
                 if !is_script {
                     self.forget_action();
-                    self.out.push(Action::Host(HostAction::MarkUnsafe));
+                    self.out.mark_unsafe();
                 }
             }
         }
@@ -212,7 +212,7 @@ impl Joiner<'_> {
             return self.script_has_told(gtid);
         }
         self.out.push(Action::Host(HostAction::MarkUncorrupt));
-        self.out.push(Action::Host(HostAction::MarkSafe));
+        self.out.mark_safe();
         self.out.push(Action::Host(HostAction::SaveState {
             gtid: Gtid {
                 uuid: history,
@@ -267,7 +267,7 @@ impl Joiner<'_> {
             return;
         };
         for _ in 0..self.voting.snapshot_taken(seqno) {
-            self.out.push(Action::Host(HostAction::MarkSafe));
+            self.out.mark_safe();
         }
         self.forget_action();
         self.out.note_overrides(self.context.control());

@@ -6,7 +6,7 @@ use trireme_group::SubmissionId;
 use trireme_mutants::{Mutant, planted};
 
 use super::Outcomes;
-use crate::action::{Action, Answer, Code, HostAction, Level, LogAction};
+use crate::action::{Action, Answer, Code, Level, LogAction};
 use crate::member_state::NodeState;
 use crate::state_transfer::Place;
 use crate::submissions::Sent;
@@ -58,8 +58,8 @@ impl Outcomes<'_> {
     fn carry_out(&mut self, outputs: Vec<VotingOutput>) {
         for output in outputs {
             match output {
-                VotingOutput::MarkUnsafe => self.out.push(Action::Host(HostAction::MarkUnsafe)),
-                VotingOutput::MarkSafe => self.out.push(Action::Host(HostAction::MarkSafe)),
+                VotingOutput::MarkUnsafe => self.out.mark_unsafe(),
+                VotingOutput::MarkSafe => self.out.mark_safe(),
                 VotingOutput::Agreed { seqno, caller } => {
                     let gtid = self.executor.gtid_of(seqno);
                     let text =

@@ -14,7 +14,6 @@ use crate::gtid::Gtid;
 use crate::joiner::Begun;
 use crate::payload::Payload;
 use crate::state_transfer::Place;
-use crate::voting::Voting;
 use crate::work::{Task, View};
 
 impl Replicator {
@@ -43,7 +42,7 @@ impl Replicator {
         self.retention.start_over();
         self.executor.start_over(!self.context.is_arbitrator());
         self.submissions.start_over();
-        self.voting = Voting::default();
+        self.voting.start_over();
         self.callers.start_over();
         self.out.forget_joined();
         self.flow_control.start_over(self.context.now_ms());

@@ -6,27 +6,42 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
-use crate::server::Span;
+use crate::plan::Plan;
+use crate::server::{Errand, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::EndNotedFirst],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        for node in [N2, N3] {
-            plan.nodes[node].arbitrate();
-        }
-        plan.nodes[N1].server.speed.ddl_us = Span(50_000, 50_000);
-        plan
-    },
+    plan,
     play,
 };
 
+/// Three nodes, one of them with a database.
+pub(super) fn plan(seed: u64) -> Plan {
+    let mut plan = recovering(3, seed);
+    for node in [N2, N3] {
+        plan.nodes[node].arbitrate();
+    }
+    plan.nodes[N1].server.speed.ddl_us = Span(50_000, 50_000);
+    plan
+}
+
 fn play(stage: &mut Stage) -> Play {
+    dies(stage, false, stage.world.plan.seed % 4)
+}
+
+/// Plays until n1 serves again after it has died so many steps later. `fails`: the action fails, and is voted on.
+pub(super) fn dies(stage: &mut Stage, fails: bool, steps: u64) -> Play {
     stage.formed()?;
-    let action = stage.ddl(N1, 0);
+    let action = stage.errand(
+        N1,
+        Errand {
+            ddl: Some(0),
+            fails,
+            ..Errand::default()
+        },
+    );
     stage.until("it is ordered", |s| s.has_committed(N1, action))?;
     stage.pass_ms(48);
-    let steps = stage.world.plan.seed % 4;
     stage.die_after(N1, steps, false)?;
     stage.start(N1);
     stage.until("n1 serves", |s| s.serves(N1))?;

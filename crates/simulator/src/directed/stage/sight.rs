@@ -1,7 +1,7 @@
 //! The observations of a directed schedule on its stage.
 
 use trireme_group::{Body, ComponentState, Entry, Group, Position};
-use trireme_replicator::{Code, LocalState};
+use trireme_replicator::{Code, LocalState, Seqno};
 
 use super::Stage;
 use crate::machine::Process;
@@ -127,6 +127,12 @@ impl Stage<'_> {
     pub fn has_committed(&self, node: NodeId, trx: ClientTrx) -> bool {
         self.holds(node, trx)
             .is_some_and(|at| at <= self.commit(node))
+    }
+
+    /// The position of the node's database; -1: it is unknown, or the node does not run.
+    pub fn position(&self, node: NodeId) -> Seqno {
+        self.process(node)
+            .map_or(-1, |process| process.server.position().1)
     }
 
     /// True if the transaction is in the node's database.
