@@ -191,6 +191,7 @@ mutants! {
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
         other_branchs_state_taken: OtherBranchsStateTaken,
+        state_ahead_of_log: StateAheadOfLog,
         donor_loss_ignored: DonorLossIgnored,
         arbitrator_donates: ArbitratorDonates,
         arbitrator_votes: ArbitratorVotes,

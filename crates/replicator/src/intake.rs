@@ -34,7 +34,7 @@ pub(crate) struct Intake {
     entries: VecDeque<Waiting>,
     /// Number of entries whose payloads are only in the log.
     in_log: usize,
-    /// The group has delivered or passed over everything up to here; a peer's control state may be ahead.
+    /// The group has delivered or passed over everything up to here.
     delivered_to: Position,
     /// The group knows that everything up to here is committed, on this node or not.
     committed_to: Position,

@@ -101,22 +101,15 @@ impl Joiner<'_> {
         self.transfer.control_state_refused(from, round, now_ms);
     }
 
-    /// Takes in a part of the control state. Returns true with the last one: this node is in step with the group.
-    pub(crate) fn control_state_part(&mut self, from: Incarnation, chunk: &SnapshotChunk) -> bool {
+    /// Takes in a part of the control state.
+    pub(crate) fn control_state_part(&mut self, from: Incarnation, chunk: &SnapshotChunk) {
         let now_ms = self.context.now_ms();
         let Some(bytes) = self.transfer.control_state_part(from, chunk, now_ms) else {
-            return false;
+            return;
         };
         match Control::decode(bytes) {
             Ok(control) if self.is_usable(&control) => {
-                let position = control.position;
-                self.out.log(
-                    Level::Debug,
-                    format!("control state at position {position} came from {from}"),
-                );
-                self.context.set_control(Some(control));
-                self.intake.drop_up_to(position);
-                return true;
+                return self.transfer.keep_control_state(from, control);
             }
             Ok(_) => {}
             Err(error) => self.out.log(
@@ -125,7 +118,24 @@ impl Joiner<'_> {
             ),
         }
         self.control_state_refused(from, chunk.round);
-        false
+    }
+
+    /// Goes on with the control state that has come, when the own log reaches it. A state ahead of the log would vouch
+    /// for entries that this replica lacks (rule 5). Returns its sender: this node is in step with the group.
+    pub(crate) fn use_control_state(&mut self) -> Option<Incarnation> {
+        let delivered_to = self.intake.delivered_to();
+        let (from, control) = self.transfer.reached_control_state(delivered_to)?;
+        if !self.is_usable(&control) {
+            return None; // an override was delivered since
+        }
+        let position = control.position;
+        self.out.log(
+            Level::Debug,
+            format!("control state at position {position} came from {from}"),
+        );
+        self.context.set_control(Some(control));
+        self.intake.drop_up_to(position);
+        Some(from)
     }
 
     fn is_usable(&self, control: &Control) -> bool {

@@ -203,11 +203,7 @@ impl Replicator {
             PeerMessage::SnapshotRequest { round, at_least } => {
                 (self.membership()).serve_control_state(from, round, at_least);
             }
-            PeerMessage::SnapshotChunk(chunk) => {
-                if self.joiner().control_state_part(from, &chunk) {
-                    self.begin_transfer(Some(from));
-                }
-            }
+            PeerMessage::SnapshotChunk(chunk) => self.joiner().control_state_part(from, &chunk),
             PeerMessage::SnapshotRefused { round } => {
                 self.joiner().control_state_refused(from, round);
             }
@@ -264,6 +260,9 @@ impl Replicator {
     fn pursue_transfer(&mut self, history: &dyn History) {
         self.joiner().tell_progress();
         self.joiner().pull_control_state();
+        if let Some(sender) = self.joiner().use_control_state() {
+            self.begin_transfer(Some(sender));
+        }
         self.process_intake(history);
         self.joiner().retry_state_request();
         let mut step = Step::Taken;

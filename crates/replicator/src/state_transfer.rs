@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, Position};
 
+use crate::control::Control;
 use crate::executor::Executor;
 use crate::payload::Payload;
 use crate::peer_message::SnapshotChunk;
@@ -184,7 +185,7 @@ impl StateTransfer {
     /// Returns the time of the next step that needs no event.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match &self.stage {
-            Stage::Admission(pull) => Some(pull.deadline_ms()),
+            Stage::Admission(pull) => pull.deadline_ms(),
             Stage::Transfer(transfer) => match &transfer.phase {
                 Phase::Ist(ist) => ist.deadline_ms(),
                 Phase::Sst(phase) => phase.deadline_ms(),
@@ -219,6 +220,21 @@ impl StateTransfer {
         now_ms: u64,
     ) -> Option<Bytes> {
         self.pull_mut()?.take(from, chunk, now_ms)
+    }
+
+    /// Keeps a control state that has come from a member.
+    pub(crate) fn keep_control_state(&mut self, from: Incarnation, control: Control) {
+        if let Some(pull) = self.pull_mut() {
+            pull.keep(from, control);
+        }
+    }
+
+    /// Takes out the control state that has come, if the log up to this position reaches it, with its sender.
+    pub(crate) fn reached_control_state(
+        &mut self,
+        position: Position,
+    ) -> Option<(Incarnation, Control)> {
+        self.pull_mut()?.take_reached(position)
     }
 
     fn pull_mut(&mut self) -> Option<&mut ControlPull> {

@@ -161,8 +161,8 @@ impl Replicator {
             let gtid = self.executor.last_committed();
             self.out.answer_read(ticket, Code::TrxFail, gtid);
         }
-        // The loss is not shown if it lies before the control state that this node has from a peer. The view in which
-        // the node is primary again is known already, and would not be shown after this one.
+        // The loss is not shown if it lies before the control state (see `delivered`). The view in which the node is
+        // primary again is known already, and would not be shown after this one.
         let behind =
             (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
         let has_place = matches!(self.transfer.place(), Place::Active | Place::Transfer);

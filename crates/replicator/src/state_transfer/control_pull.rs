@@ -1,8 +1,11 @@
-//! The pull of the control state by a joiner, which asks members one after the other.
+//! The pull of the control state by a joiner, which asks members one after the other. The state that has come waits
+//! until the joiner's own log reaches it.
 
 use bytes::Bytes;
-use trireme_group::Incarnation;
+use trireme_group::{Incarnation, Position};
+use trireme_mutants::{Mutant, planted};
 
+use crate::control::Control;
 use crate::peer_message::SnapshotChunk;
 
 /// Above the size of any control state.
@@ -22,11 +25,14 @@ pub(crate) struct ControlPull {
     /// Size of the whole, as told by the first part.
     total: u64,
     bytes: Vec<u8>,
+    /// The state that has come, with its sender.
+    came: Option<Box<(Incarnation, Control)>>,
 }
 
 impl ControlPull {
-    pub(crate) fn deadline_ms(&self) -> u64 {
-        self.deadline_ms
+    /// Returns the time at which a member is asked; None: a state has come.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.came.is_none().then_some(self.deadline_ms)
     }
 
     /// Returns the number of bytes that have come.
@@ -43,7 +49,7 @@ impl ControlPull {
 
     /// Asks the next of these members, if that is due.
     pub(super) fn ask(&mut self, now_ms: u64, peers: &[Incarnation]) -> Option<(Incarnation, u64)> {
-        if now_ms < self.deadline_ms {
+        if self.deadline_ms().is_none_or(|due_ms| now_ms < due_ms) {
             return None;
         }
         let deadline_ms = now_ms + TIMEOUT_MS;
@@ -56,8 +62,7 @@ impl ControlPull {
             round: self.round + 1,
             from: Some(peer),
             deadline_ms,
-            total: 0,
-            bytes: Vec::new(),
+            ..ControlPull::default()
         };
         Some((peer, self.round))
     }
@@ -89,5 +94,19 @@ impl ControlPull {
         self.deadline_ms = now_ms + TIMEOUT_MS;
         let is_whole = self.bytes.len() as u64 >= chunk.total;
         is_whole.then(|| Bytes::from(std::mem::take(&mut self.bytes)))
+    }
+
+    /// Keeps a state that has come, until [`Self::take_reached`].
+    pub(super) fn keep(&mut self, from: Incarnation, control: Control) {
+        self.came = Some(Box::new((from, control)));
+    }
+
+    /// Takes out the state that has come, if the log up to this position reaches it, with its sender.
+    pub(super) fn take_reached(&mut self, position: Position) -> Option<(Incarnation, Control)> {
+        let is_reached = |(_, control): &(Incarnation, Control)| {
+            control.position <= position || planted(Mutant::StateAheadOfLog)
+        };
+        let came = self.came.take_if(|came| is_reached(came));
+        came.map(|came| *came)
     }
 }

@@ -117,6 +117,7 @@ schedules! {
     replayed_stream,
     many_views_missed,
     vote_of_other_branch,
+    state_ahead_of_log,
     state_of_other_branch,
     copied_directory,
     overrides_meet,
