@@ -31,7 +31,7 @@ impl Replicator {
         if self.takes_nothing_in() {
             return;
         }
-        // In a log of before December 2026, the control state of a checkpoint may be ahead of the checkpoint.
+        // In a log that an older version wrote, the control state of a checkpoint may be ahead of the checkpoint.
         let is_known = (self.context.control()).is_some_and(|c| position <= c.position);
         match delivery {
             Delivery::Configuration(configuration) if is_known => {
