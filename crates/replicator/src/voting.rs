@@ -206,14 +206,12 @@ impl Voting {
 
     fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
         let (ballot, text) = self.presumed.remove(&seqno)?;
-        let has_diverged = ballot != winner;
-        let diverged = has_diverged.then_some(VotingOutput::Diverged { seqno, text });
-        Some(
-            diverged
-                .into_iter()
-                .chain([VotingOutput::MarkSafe])
-                .collect(),
-        )
+        let mut outputs = Vec::new();
+        if ballot != winner {
+            outputs.push(VotingOutput::Diverged { seqno, text });
+        }
+        outputs.push(VotingOutput::MarkSafe);
+        Some(outputs)
     }
 
     fn end_dispute(&mut self, seqno: Seqno, winner: Option<Ballot>) -> Option<Vec<VotingOutput>> {

@@ -6,7 +6,6 @@ use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster};
-use crate::server::Errand;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ArbitratorVotes],
@@ -21,12 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.leave_until_gone(N2)?;
-    let failing = Errand {
-        ddl: Some(0),
-        fails: true,
-        ..Errand::default()
-    };
-    let ddl = stage.errand(N1, failing);
+    let ddl = stage.failing_ddl(N1, 0);
     stage.until("the client is told", |s| s.told(ddl).is_some())?;
     stage.pass_ms(1_000);
     let is_synced = stage.state(N1) == Some(LocalState::Synced);

@@ -8,7 +8,6 @@ use trireme_mutants::Mutant;
 
 use super::dies_as_ddl_ends::plan;
 use super::{Directed, N1, N2, N3, Play, Stage, row};
-use crate::server::Errand;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::EndNotedInVote],
@@ -37,14 +36,7 @@ pub(super) fn presumes(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3];
     let before = stage.position(N1);
-    let action = stage.errand(
-        N1,
-        Errand {
-            ddl: Some(0),
-            fails: true,
-            ..Errand::default()
-        },
-    );
+    let action = stage.failing_ddl(N1, 0);
     stage.until("it is ordered", |s| s.has_committed(N1, action))?;
     stage.pass_ms(20);
     stage.check("it runs", stage.position(N1) == before)?;

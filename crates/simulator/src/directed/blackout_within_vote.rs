@@ -7,7 +7,7 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
-use crate::server::{Errand, Span};
+use crate::server::Span;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::DoubtIsASuccess],
@@ -27,14 +27,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.pass_ms(2_000);
-    let action = stage.errand(
-        N1,
-        Errand {
-            ddl: Some(0),
-            fails: true,
-            ..Errand::default()
-        },
-    );
+    let action = stage.failing_ddl(N1, 0);
     stage.until("n2 knows of the action", |s| s.has_committed(N2, action))?;
     stage.part(&[N2], &[N1, N3]);
     stage.pass_ms(1_000);

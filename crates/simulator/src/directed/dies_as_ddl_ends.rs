@@ -7,7 +7,7 @@ use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::plan::Plan;
-use crate::server::{Errand, Span};
+use crate::server::Span;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::EndNotedFirst],
@@ -32,14 +32,10 @@ fn play(stage: &mut Stage) -> Play {
 /// Plays until n1 serves again after it has died so many steps later. `fails`: the action fails, and is voted on.
 pub(super) fn dies(stage: &mut Stage, fails: bool, steps: u64) -> Play {
     stage.formed()?;
-    let action = stage.errand(
-        N1,
-        Errand {
-            ddl: Some(0),
-            fails,
-            ..Errand::default()
-        },
-    );
+    let action = match fails {
+        true => stage.failing_ddl(N1, 0),
+        false => stage.ddl(N1, 0),
+    };
     stage.until("it is ordered", |s| s.has_committed(N1, action))?;
     stage.pass_ms(48);
     stage.die_after(N1, steps, false)?;

@@ -187,6 +187,18 @@ impl<'a> Stage<'a> {
         )
     }
 
+    /// The same with DDL that fails on each node.
+    pub fn failing_ddl(&mut self, node: NodeId, table: u32) -> ClientTrx {
+        self.errand(
+            node,
+            Errand {
+                ddl: Some(table),
+                fails: true,
+                ..Errand::default()
+            },
+        )
+    }
+
     /// Gives an errand to a client of the node.
     ///
     /// # Panics
