@@ -124,9 +124,9 @@ impl Beginning {
                 storage.note_diverged(false)?;
                 connect.bootstrap = Some(history);
                 // A database without a history has no overrides in its past.
-                let past = connect.overrides.iter().filter(|_| forks.is_some());
-                let past = past.map(|(id, _)| *id).collect();
+                let mut past = Vec::new();
                 if let Some((id, common)) = forks {
+                    past = connect.past_overrides();
                     connect.add_override(id, common);
                 }
                 Ok(Some(Event::Bootstrap {
@@ -138,9 +138,9 @@ impl Beginning {
         }
     }
 
-    /// Returns the number of overrides before the one that this beginning makes; 0 if it makes none. `noted`: the
-    /// overrides in the database's past.
-    pub fn overrides_before(&self, noted: &[(Uuid, Seqno)]) -> usize {
+    /// Returns the number of overrides before the one that this beginning makes; 0 if it makes none. `noted`: how many
+    /// are in the database's past.
+    pub fn overrides_before(&self, noted: usize) -> usize {
         match self {
             Beginning::Resume {
                 recovery,
@@ -153,7 +153,7 @@ impl Beginning {
                 };
                 log.checkpoint.overrides.len() + log.entries.iter().filter(is_override).count()
             }
-            Beginning::Found { forks: Some(_), .. } => noted.len(),
+            Beginning::Found { forks: Some(_), .. } => noted,
             _ => 0,
         }
     }

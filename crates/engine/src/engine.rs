@@ -177,7 +177,7 @@ impl Engine {
         let expect = start.expect.filter(|_| !has_past);
         let database = (local, storage.has_diverged());
         let beginning = Beginning::of(start.bootstrap, database, last_action, replica, recovery);
-        if beginning.overrides_before(&connect.overrides) >= OVERRIDES_MAX {
+        if beginning.overrides_before(connect.past_overrides().len()) >= OVERRIDES_MAX {
             return Err(StartError::NoMoreOverrides);
         }
         let first = beginning.prepare(&mut storage, &mut recovered, &mut connect)?;
@@ -195,13 +195,24 @@ impl Engine {
             just_founded: matches!(first, Some(group::Event::Bootstrap { .. })),
             ..Link::new(group, storage, undelivered, flushes)
         });
+        self.begin(now_ms, start.options, connect, first);
+        Ok(())
+    }
+
+    /// Begins the connection's work. `first`: the group's first event.
+    fn begin(
+        &mut self,
+        now_ms: u64,
+        options: replicator::Options,
+        connect: Connect,
+        first: Option<group::Event>,
+    ) {
         self.group_dirty = true;
-        self.node(now_ms, replicator::Event::SetOptions(start.options));
+        self.node(now_ms, replicator::Event::SetOptions(options));
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         if let Some(event) = first {
             self.group(now_ms, event);
         }
-        Ok(())
     }
 
     /// Returns the state that the last connection's group hands to the next one's.

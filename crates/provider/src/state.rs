@@ -83,11 +83,11 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
             apply_queue: status.local_recv_queue.now,
             send_queue: status.local_send_queue.now,
         },
-        forced_views: (core.engine.replicator.forced_views().iter())
+        forced_views: (core.engine.replicator.forced_views())
             .map(|(id, seqno)| ForcedView {
                 id: id.to_string(),
-                seqno_before: *seqno,
-                unvouched: is_unvouched_override(id),
+                seqno_before: seqno,
+                unvouched: is_unvouched_override(&id),
             })
             .collect(),
         lost_from: core.engine.lost_from().map(|gtid| gtid.to_string()),

@@ -3,11 +3,12 @@
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
-use trireme_group::{Incarnation, Position, Uuid};
+use trireme_group::{Incarnation, Position};
 
 use crate::control_parts::ControlParts;
 use crate::event::Ticket;
 use crate::executor::Loss;
+use crate::forks::Fork;
 use crate::gtid::Gtid;
 use crate::work::Apply;
 
@@ -147,10 +148,11 @@ pub enum Note {
     },
     /// The server gets the first write-set of this connection.
     Applying,
-    /// The database's history includes exactly these overrides of an operator, each above this seqno (rule 11).
+    /// The database's history includes exactly these overrides of an operator, each above this seqno (rule 11), and it
+    /// comes from these choices of one database (rule 13).
     Overrides {
         /// The overrides, for [`crate::Connect::overrides`].
-        overrides: Vec<(Uuid, Seqno)>,
+        overrides: Vec<Fork>,
     },
 }
 

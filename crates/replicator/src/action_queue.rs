@@ -11,6 +11,7 @@ use crate::action::{Action, Answer, Code, GroupAction, HostAction, Level, Note};
 use crate::announcements::Announcements;
 use crate::control::Control;
 use crate::event::Ticket;
+use crate::forks::Fork;
 use crate::gtid::Gtid;
 use crate::peer_message::PeerMessage;
 use crate::status::LocalState;
@@ -141,12 +142,10 @@ impl ActionQueue {
         self.push(Action::Note(Note::Action { gtid, ended }));
     }
 
-    /// Notes that the database's history is the group's from here on.
-    pub(crate) fn note_overrides(&mut self, control: Option<&Control>) {
-        if let Some(control) = control {
-            let overrides = control.forks.clone();
-            self.push(Action::Note(Note::Overrides { overrides }));
-        }
+    /// Notes the points at which the database's history may have parted from others.
+    pub(crate) fn note_forks(&mut self, forks: &[Fork]) {
+        let overrides = forks.to_vec();
+        self.push(Action::Note(Note::Overrides { overrides }));
     }
 
     /// Logs the state, if it has changed. `seqno`: the last of the order; -1: unknown.

@@ -7,6 +7,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId
 use trireme_mutants::{Mutant, planted};
 
 use crate::effect::Effect;
+use crate::forks::Forks;
 use crate::gtid::Gtid;
 use crate::member_state::{MemberState, NodeState};
 use crate::member_states::MemberStates;
@@ -26,8 +27,8 @@ pub(crate) struct Control {
     pub position: Position,
     pub certification: Certification,
     pub members: MemberStates,
-    /// Operator's overrides, each with the last seqno that is the same on all branches (rule 11).
-    pub forks: Vec<(Uuid, Seqno)>,
+    /// The points at which databases may have parted (rules 11, 13).
+    pub forks: Forks,
     /// The positions of the last seqnos.
     pub runs: SeqnoRuns,
     /// The last views and their seqnos, oldest first.
@@ -38,12 +39,7 @@ pub(crate) struct Control {
 
 impl Control {
     /// Returns the state of a component that begins with one member, above `seqno`.
-    pub(crate) fn found(
-        history: Uuid,
-        seqno: Seqno,
-        forks: Vec<(Uuid, Seqno)>,
-        max_length: u64,
-    ) -> Self {
+    pub(crate) fn found(history: Uuid, seqno: Seqno, forks: Forks, max_length: u64) -> Self {
         let max_length = i64::try_from(max_length).unwrap_or(i64::MAX).max(1);
         Control {
             history,
@@ -108,21 +104,27 @@ impl Control {
         }
         let seqno = self.seqno() + 1;
         if let Some(id) = configuration.override_id {
-            if self.forks.iter().all(|(known, _)| *known != id) {
-                let after = configuration.fork_after;
-                let fork = match planted(Mutant::ForkNotedTooHigh) {
-                    true => self.seqno(),
-                    false => self.runs.last_upto(after, self.seqno()),
-                };
-                self.forks.push((id, fork));
-            }
+            let after = configuration.fork_after;
+            let fork = match planted(Mutant::ForkNotedTooHigh) {
+                true => self.seqno(),
+                false => self.runs.last_upto(after, self.seqno()),
+            };
+            self.forks.add_override(id, fork);
         }
         self.certification.view(seqno);
         let lost = self.members.reseat(configuration.clone(), first);
         self.views.push(seqno, configuration);
         self.apply_watermark();
-        self.members.settle_doubts();
         Effect::View { seqno, lost }
+    }
+
+    /// Returns the member with whose in-doubt database the cluster goes on, if that was decided just now (rule 13).
+    pub(crate) fn choose_database(&mut self) -> Option<Incarnation> {
+        let (chosen, seqno) = self.members.choose_database()?;
+        if !planted(Mutant::ChoiceNotNoted) {
+            self.forks.choose(self.position, chosen, seqno);
+        }
+        Some(chosen)
     }
 
     fn submission(&mut self, id: SubmissionId, message: Message) -> Effect {

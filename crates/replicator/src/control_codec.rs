@@ -8,6 +8,7 @@ use trireme_group::OVERRIDES_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
+use crate::forks::Forks;
 use crate::member_state::{MemberState, NodeState};
 use crate::member_states::{FAILED_MAX, MemberStates};
 use crate::message::MessageError;
@@ -39,8 +40,8 @@ impl Control {
             out.extend_from_slice(&member_state.doubt.unwrap_or_default().to_le_bytes());
             out.push(u8::from(member_state.trusted));
         }
-        put_count(&mut out, self.forks.len());
-        for (id, seqno) in &self.forks {
+        put_count(&mut out, self.forks.all().len());
+        for (id, seqno) in self.forks.all() {
             out.extend_from_slice(&id.0);
             out.extend_from_slice(&seqno.to_le_bytes());
         }
@@ -112,7 +113,7 @@ impl Control {
             position,
             certification,
             members: MemberStates::decoded(configuration, states, failed),
-            forks,
+            forks: Forks::from(forks),
             runs,
             views: views.into_iter().collect(),
             votes,

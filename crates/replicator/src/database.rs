@@ -10,6 +10,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::action::Level;
 use crate::control::Control;
 use crate::event::Connect;
+use crate::forks::{Fork, Forks};
 use crate::gtid::Gtid;
 use crate::in_doubt::InDoubt;
 
@@ -36,12 +37,12 @@ pub(crate) struct Database {
     /// The view that the database is in, with its seqno, if this process or its log was in that view.
     view: Option<(Seqno, Configuration)>,
     in_doubt: InDoubt,
-    /// Operator's overrides that its history includes.
-    overrides: Vec<(Uuid, Seqno)>,
+    /// The overrides that its history includes, and the choices of one database that it comes from.
+    forks: Forks,
     /// The overrides below the point where the group's log began anew; None: it has not begun anew since connect().
     below_log: Option<Vec<Uuid>>,
-    /// The overrides that the group knew before its log began anew here.
-    before_reset: Vec<(Uuid, Seqno)>,
+    /// The control state's forks before the group's log began anew here.
+    before_reset: Forks,
 }
 
 impl Database {
@@ -51,9 +52,9 @@ impl Database {
             local: Gtid::UNDEFINED,
             view: None,
             in_doubt: InDoubt::default(),
-            overrides: Vec::new(),
+            forks: Forks::default(),
             below_log: None,
-            before_reset: Vec::new(),
+            before_reset: Forks::default(),
         }
     }
 
@@ -70,7 +71,7 @@ impl Database {
         let database = Database {
             local,
             in_doubt,
-            overrides: connect.overrides.clone(),
+            forks: connect.overrides.clone().into(),
             ..Database::unknown()
         };
         (database, text)
@@ -80,8 +81,8 @@ impl Database {
         self.local
     }
 
-    pub(crate) fn overrides(&self) -> &[(Uuid, Seqno)] {
-        &self.overrides
+    pub(crate) fn forks(&self) -> &[Fork] {
+        self.forks.all()
     }
 
     // --- in-doubt actions (DDL)
@@ -94,6 +95,23 @@ impl Database {
     /// Notes the order's decision to go on with this database. Returns the last action that may be executed again.
     pub(crate) fn trust(&mut self) -> Gtid {
         self.in_doubt.close().unwrap_or(self.local)
+    }
+
+    /// Puts the database in doubt if it comes from before a choice of one database. That one may have executed DDL a second
+    /// time, which this one has executed once, or will. Returns true if it is in doubt now, and was not before.
+    pub(crate) fn doubt_if_not_chosen(&mut self, control: &Control) -> bool {
+        !self.is_in_doubt() && !self.forks.has_choices_of(&control.forks) && {
+            self.in_doubt.open();
+            true
+        }
+    }
+
+    /// Notes that this database is on the control state's branch, and comes from all its choices, unless it is in doubt.
+    /// Returns the points to note for later processes.
+    pub(crate) fn follows(&mut self, control: Option<&Control>) -> Option<&[Fork]> {
+        let control = control.filter(|_| !self.is_in_doubt())?;
+        self.forks = control.forks.clone();
+        Some(self.forks.all())
     }
 
     /// Forgets the note of an action: the database has diverged, or is replaced.
@@ -166,10 +184,8 @@ impl Database {
     ) {
         if let Some(gtid) = brought_to {
             self.local = gtid;
-            // Without a control state the node has heard of no other overrides since the log last began anew.
-            if let Some(control) = control {
-                self.overrides = control.forks.clone();
-            }
+            // Without a control state the node has heard of no further points since the log last began anew.
+            self.follows(control);
         }
         self.keep_view(control);
         self.below_log = Some(below.to_vec());
@@ -189,10 +205,10 @@ impl Database {
         // An override that was not delivered may be in the log, or was never made.
         let is_delivered =
             |fork: Seqno| fork != NOT_DELIVERED || planted(Mutant::OrderedOverrideForks);
-        let only_here = (self.overrides.iter())
-            .filter(|(id, fork)| is_delivered(*fork) && lacks(&control.forks, *id));
-        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
-        let fork = only_here.chain(only_there).map(|(_, seqno)| *seqno).min();
+        let only_here = (self.forks.overrides())
+            .filter(|(id, fork)| is_delivered(*fork) && !control.forks.has(id));
+        let only_there = (control.forks.overrides()).filter(|(id, _)| !self.forks.has(id));
+        let fork = only_here.chain(only_there).map(|(_, seqno)| seqno).min();
         let (local, upto) = (self.local, control.seqno());
         let is_forked = fork
             .is_some_and(|fork| local.seqno > fork || !self.in_doubt.is_within(fork))
@@ -225,23 +241,23 @@ impl Database {
             None => (&[][..], None),
         };
         let required: Vec<Uuid> = last.into_iter().chain(delivered).collect();
-        let mut forks = control.forks.iter().map(|(id, _)| id);
-        let has = |id: &Uuid| control.forks.iter().any(|(fork, _)| fork == id);
-        let no_other =
-            below.is_none() || forks.all(|id| first.contains(id) || required.contains(id));
-        required.iter().all(has) && (no_other || planted(Mutant::OtherBranchsStateTaken))
+        let mut overrides = control.forks.overrides();
+        let is_here = |id: Uuid| first.contains(&id) || required.contains(&id);
+        let no_other = below.is_none() || overrides.all(|(id, _)| is_here(id));
+        required.iter().all(|id| control.forks.has(id))
+            && (no_other || planted(Mutant::OtherBranchsStateTaken))
     }
 
     /// Returns the database's position, as far as it is on the branch of the log. For a database that this process has
     /// not begun to use.
     pub(crate) fn proof(&self, control: &Control) -> DatabaseProof {
         // Before November 2026 the note of an override that was not delivered said 0.
-        let mut noted = self.overrides.iter().filter(|(_, fork)| *fork > 0);
-        if noted.any(|(id, _)| lacks(&control.forks, *id)) {
+        let mut noted = self.forks.overrides().filter(|(_, fork)| *fork > 0);
+        if noted.any(|(id, _)| !control.forks.has(&id)) {
             return DatabaseProof::Unclear;
         }
-        let only_there = (control.forks.iter()).filter(|(id, _)| lacks(&self.overrides, *id));
-        let fork = only_there.map(|(_, seqno)| *seqno).min();
+        let only_there = (control.forks.overrides()).filter(|(id, _)| !self.forks.has(id));
+        let fork = only_there.map(|(_, seqno)| seqno).min();
         // An action above the position, which the database may hold (rule 13), proves nothing about the entries
         // between.
         let seqno = self.local.seqno;
@@ -252,10 +268,6 @@ impl Database {
             },
         }
     }
-}
-
-fn lacks(forks: &[(Uuid, Seqno)], id: Uuid) -> bool {
-    forks.iter().all(|(known, _)| *known != id)
 }
 
 /// Returns the database's position, with its doubts. A database that was to execute a total-order action above its
@@ -288,7 +300,6 @@ fn place(connect: &Connect) -> (Gtid, InDoubt, Option<(Level, String)>) {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     const HISTORY: Uuid = Uuid([7; 16]);
@@ -299,14 +310,14 @@ mod tests {
                 uuid: HISTORY,
                 seqno,
             },
-            overrides: overrides.to_vec(),
+            forks: overrides.to_vec().into(),
             ..Database::unknown()
         }
     }
 
     /// A cluster that has come to `seqno`; its views are not known.
     fn control(seqno: Seqno, forks: &[(Uuid, Seqno)]) -> Control {
-        Control::found(HISTORY, seqno, forks.to_vec(), 100)
+        Control::found(HISTORY, seqno, forks.to_vec().into(), 100)
     }
 
     #[test]
@@ -327,6 +338,27 @@ mod tests {
             !at(10, &[]).fitness(&control(9, &[])).is_here,
             "it is ahead"
         );
+    }
+
+    #[test]
+    fn a_database_from_before_a_choice_is_in_doubt() {
+        let mut after = control(9, &[]);
+        let process = trireme_group::Incarnation(Uuid([3; 16]));
+        after.forks.choose(12, process, 4);
+        for seqno in [3, 5] {
+            let mut database = at(seqno, &[]);
+            assert!(!database.fitness(&after).is_forked, "no entry was dropped");
+            let proof = DatabaseProof::UpTo {
+                seqno: seqno as u64,
+            };
+            assert_eq!(database.proof(&after), proof);
+            assert!(database.doubt_if_not_chosen(&after));
+            assert!(database.follows(Some(&after)).is_none());
+            database.trust();
+            assert!(database.follows(Some(&after)).is_some());
+            assert!(!database.doubt_if_not_chosen(&after));
+            assert!(database.doubt_if_not_chosen(&control(9, &[])));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use trireme_group::{
     Checkpoint, Delivery, Fate, Incarnation, Member, Position, SubmissionId, Uuid,
 };
 
+use crate::forks::{Fork, is_choice};
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
 use crate::options::Options;
@@ -283,6 +284,12 @@ impl Connect {
     pub fn add_override(&mut self, id: Uuid, common: Seqno) {
         self.overrides.push((id, common));
     }
+
+    /// Returns the ids of the operators' overrides in the database's past.
+    pub fn past_overrides(&self) -> Vec<Uuid> {
+        let ids = self.overrides.iter().map(|(id, _)| *id);
+        ids.filter(|id| !is_choice(id)).collect()
+    }
 }
 
 /// The facts that a node needs to take part.
@@ -305,7 +312,7 @@ pub struct Connect {
     /// Control state recovered from the own log, as [`crate::Replicator::control_snapshot`] gave
     /// it; deliveries continue above its position. None: ask a peer.
     pub control: Option<Bytes>,
-    /// Operator's overrides in the database's history, as far as the local log knows them (rule 11). A database beyond
-    /// a fork that it does not know needs an SST.
-    pub overrides: Vec<(Uuid, Seqno)>,
+    /// The last [`crate::Note::Overrides`] of earlier processes. A database beyond a fork that it does not know needs an
+    /// SST (rules 11, 13).
+    pub overrides: Vec<Fork>,
 }

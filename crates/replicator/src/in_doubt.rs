@@ -1,13 +1,12 @@
-//! Rule 13 when every database has in-doubt DDL: each may hold a total-order action above its position. The members
-//! report their positions in the order. When all have, the cluster goes on with the furthest database, which executes
-//! the actions again. The others wait for an SST from it.
+//! Rule 13 when every database is in doubt: each may hold a total-order action above its position, or comes from before an
+//! earlier choice. The members report their positions in the order. When all have, the cluster goes on with the furthest
+//! database, which executes the actions again. The others wait for an SST from it.
 
 use std::cmp::Reverse;
 
 use bytes::Bytes;
 use trireme_certification::Seqno;
 use trireme_group::Incarnation;
-use trireme_mutants::{Mutant, planted};
 
 use crate::gtid::Gtid;
 use crate::last_action::LastAction;
@@ -88,6 +87,11 @@ impl InDoubt {
         self.is_open
     }
 
+    /// Puts the database in doubt.
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+    }
+
     /// Notes the order's decision. Returns the action that may have been interrupted.
     pub(crate) fn close(&mut self) -> Option<Gtid> {
         self.is_open = false;
@@ -107,7 +111,7 @@ impl InDoubt {
     /// Returns true if this total-order action was executed again, and failed with an error that says that it was done
     /// before.
     pub(crate) fn was_done_before(&self, seqno: Seqno, error: &Bytes) -> bool {
-        self.is_repeated(seqno) && says_done(error) && !planted(Mutant::DoneIsAnError)
+        self.is_repeated(seqno) && says_done(error)
     }
 
     /// Returns a line for the log about a statement that is about to be executed a second time.
@@ -167,11 +171,11 @@ impl MemberStates {
             member_state.doubt = Some(seqno);
             member_state.trusted &= seqno >= 0;
         }
-        self.settle_doubts();
     }
 
-    /// Chooses the furthest database, when all data members have reported that they are in doubt.
-    pub(crate) fn settle_doubts(&mut self) {
+    /// Chooses the furthest database, when all data members have reported that they are in doubt. Returns its member and
+    /// its position, if it was chosen just now.
+    pub(crate) fn choose_database(&mut self) -> Option<(Incarnation, Seqno)> {
         let is_waited_for = self
             .data_members()
             .any(|(_, member_state)| member_state.doubt.is_none());
@@ -179,7 +183,7 @@ impl MemberStates {
             .data_members()
             .any(|(_, member_state)| member_state.trusted);
         if is_waited_for || is_chosen || self.has_database() {
-            return;
+            return None;
         }
         let furthest = self
             .data_members()
@@ -187,10 +191,9 @@ impl MemberStates {
                 Some((member_state.doubt.filter(|at| *at >= 0)?, Reverse(id)))
             })
             .max();
-        let member_state = furthest.and_then(|(_, Reverse(id))| self.get_mut(id));
-        if let Some(member_state) = member_state {
-            member_state.trusted = true;
-        }
+        let (seqno, Reverse(chosen)) = furthest?;
+        self.get_mut(chosen)?.trusted = true;
+        Some((chosen, seqno))
     }
 }
 

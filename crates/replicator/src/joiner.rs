@@ -165,12 +165,21 @@ impl Joiner<'_> {
         let is_resumed = self.lifecycle.is_connected();
         let fitness = self.database.fitness(control);
         let (local, usable) = (self.database.local(), fitness.is_usable);
+        let was_not_chosen = usable && self.database.doubt_if_not_chosen(control);
         let sources = self.ist_sources(sender);
         self.enter_primary();
         if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
             let text = format!(
                 "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
                  other after seqno {fork}: what it holds above that is dropped"
+            );
+            self.out.log(Level::Warn, text);
+        }
+        if was_not_chosen {
+            let text = format!(
+                "when no node had a database beyond doubt about DDL, the cluster went on with another one than this, at \
+                 {local}, and may have executed the DDL twice: this one needs a full state transfer, unless no member has \
+                 a state to send"
             );
             self.out.log(Level::Warn, text);
         }
@@ -193,7 +202,7 @@ impl Joiner<'_> {
             let ist = Ist::of_database(entries, sources, own_log, begun, now_ms);
             self.transfer.begin_ist(upto, ist);
             self.transfer.follow_from(local.seqno, now_ms);
-            self.out.note_overrides(self.context.control());
+            self.note_forks();
         } else {
             self.transfer.begin_sst(upto);
         }
@@ -230,9 +239,16 @@ impl Joiner<'_> {
         self.lifecycle.server_runs(); // the first view starts it, before any entry is applied
         let history = (self.context.history()).unwrap_or(self.executor.history());
         self.executor.begin_at(history, seqno - 1);
-        self.out.note_overrides(self.context.control());
+        self.note_forks();
         self.out.push(Action::Host(HostAction::Admitted));
         self.show_connected();
+    }
+
+    /// Notes that the database follows the control state, unless it is in doubt.
+    pub(crate) fn note_forks(&mut self) {
+        if let Some(forks) = self.database.follows(self.context.control()) {
+            self.out.note_forks(forks);
+        }
     }
 
     fn enter_primary(&mut self) {

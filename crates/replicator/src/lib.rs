@@ -29,6 +29,7 @@ mod effect;
 mod event;
 mod executor;
 mod flow_control;
+mod forks;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gtid;
@@ -71,6 +72,7 @@ pub use control_parts::ControlParts;
 pub use database::NOT_DELIVERED;
 pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
+pub use forks::Fork;
 pub use gtid::{Gtid, UNDEFINED_SEQNO};
 pub use history::{History, NoHistory, Recorded, RecordedPart, Unread};
 pub use last_action::LastAction;

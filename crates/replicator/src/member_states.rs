@@ -167,6 +167,9 @@ impl MemberStates {
         if let Some(member_state) = donor.and_then(|donor| self.get_mut(donor)) {
             member_state.enter(NodeState::Donor);
             member_state.donates_to = Some(from);
+            if let Some(joiner) = self.get_mut(from) {
+                joiner.doubt = None; // the SST replaces that database
+            }
             self.failed.retain(|joiner| *joiner != from);
         } else if !bypass {
             self.doubts(from, -1);

@@ -100,6 +100,9 @@ pub enum Seen {
         writes: Vec<u32>,
         applied: bool,
     },
+    /// A total-order action was executed a second time, with an effect of its own: the database parts from those that
+    /// have executed it once. Its [`Seen::Ordered`] follows.
+    Repeated { history: Uuid, seqno: Seqno },
     /// The database now holds everything up to this seqno; `digest` is its digest.
     Database {
         history: Uuid,

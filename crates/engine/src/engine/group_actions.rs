@@ -269,14 +269,13 @@ impl Engine {
         if self.failed.is_some() {
             return;
         }
-        let past = noted.iter().map(|(id, _)| *id).collect();
         let mut connect = Connect {
             bootstrap: Some(history),
             last_action,
             overrides: noted,
             ..self.replicator.connect_again()
         };
-        let common = connect.local.seqno;
+        let (past, common) = (connect.past_overrides(), connect.local.seqno);
         connect.add_override(id, common);
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         let local = self.replicator.local();

@@ -117,7 +117,7 @@ pub(crate) fn control(dice: &mut Dice, control: &mut Control) {
                 let length = 1 + dice.below(50) as i64;
                 control.certification = Certification::new(near.max(0), length);
             }
-            2 => control.forks.push((dice.uuid(), near)),
+            2 => control.forks.add_override(dice.uuid(), near),
             3 => control.members.tampered().1.clear(),
             4 => {
                 let (_, states, _) = control.members.tampered();

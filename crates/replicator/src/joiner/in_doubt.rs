@@ -1,6 +1,7 @@
 //! A joiner whose database may hold a total-order action above its position (rule 13): nothing is applied to it until the
 //! order has decided. The rules are in [`crate::in_doubt`].
 
+use trireme_group::Incarnation;
 use trireme_mutants::{Mutant, planted};
 
 use super::Joiner;
@@ -35,6 +36,24 @@ impl Joiner<'_> {
             && !self.transfer.awaits_snapshot()
     }
 
+    /// Handles that the cluster goes on with the database of this member. Returns false if this node's database is in use,
+    /// and would go on beside it.
+    pub(crate) fn follows_choice(&mut self, chosen: Incarnation) -> bool {
+        if self.transfer.awaits_snapshot() {
+            if self.transfer.is_sent() {
+                self.forked_in_transfer(); // the donor's database is from before the choice
+            }
+            return true;
+        }
+        // Before admission, the choice puts the database in doubt when its way into step begins.
+        let is_used = matches!(self.transfer.place(), Place::Active | Place::Transfer);
+        !is_used
+            || self.context.is_arbitrator()
+            || chosen == self.context.me()
+            || self.database.is_in_doubt()
+            || planted(Mutant::ChoiceMissed)
+    }
+
     fn go_on_in_doubt(&mut self) {
         let (local, action) = (self.database.local(), self.database.trust());
         let text = format!(
@@ -43,6 +62,7 @@ impl Joiner<'_> {
              executed again; the other nodes take a full snapshot"
         );
         self.out.log(Level::Warn, text);
+        self.note_forks(); // before any action is executed again
     }
 
     /// Gives the database up for an SST. Nothing was applied to it.

@@ -224,9 +224,9 @@ impl Joiner<'_> {
     }
 
     /// Gives up: a donor was, or may have been, chosen on another branch. The SST may hold entries that are dropped
-    /// here, or never come (rule 11).
-    fn forked_in_transfer(&mut self) {
-        self.give_up_snapshot("An override has forked the history during a state transfer.");
+    /// here, or never come (rule 11), or DDL that the cluster's database holds twice (rule 13).
+    pub(super) fn forked_in_transfer(&mut self) {
+        self.give_up_snapshot("An override, or a choice of one database, has forked the history during a state transfer.");
     }
 
     /// Handles that an override has made this node primary while its server awaits an SST.
@@ -270,7 +270,7 @@ impl Joiner<'_> {
             self.out.mark_safe();
         }
         self.forget_action();
-        self.out.note_overrides(self.context.control());
+        self.note_forks();
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);

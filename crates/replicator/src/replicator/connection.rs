@@ -10,6 +10,7 @@ use crate::action::{Action, Code, GroupAction, HostAction, Level};
 use crate::control::Control;
 use crate::database::Database;
 use crate::event::Connect;
+use crate::forks::Forks;
 use crate::gtid::Gtid;
 use crate::joiner::Begun;
 use crate::payload::Payload;
@@ -57,11 +58,11 @@ impl Replicator {
             let local = self.database.local();
             let goes_on = local.uuid == history;
             let seqno = if goes_on { local.seqno.max(0) } else { 0 };
-            let mut forks = self.database.overrides().to_vec();
+            let mut forks = self.database.forks().to_vec();
             // This includes an override at its own position: the database was bootstrapped there before.
             forks.retain(|(_, fork)| goes_on && *fork <= seqno);
             let max_length = self.context.options().cert_max_length;
-            return Some(Control::found(history, seqno, forks, max_length));
+            return Some(Control::found(history, seqno, forks.into(), max_length));
         }
         match Control::decode(connect.control.clone()?) {
             Ok(control) => Some(control),
@@ -77,7 +78,7 @@ impl Replicator {
     pub(super) fn found(&mut self, history: Uuid) {
         let max_length = self.context.options().cert_max_length;
         self.lifecycle.found();
-        let control = Control::found(history, 0, Vec::new(), max_length);
+        let control = Control::found(history, 0, Forks::default(), max_length);
         self.context.set_control(Some(control));
         // From here on the database counts, even if the process ends.
         let gtid = Gtid {

@@ -114,6 +114,7 @@ impl Replicator {
         };
         let effect = control.process(position, delivery);
         let decided = control.decide_votes();
+        let chosen = control.choose_database();
         match effect {
             Effect::WriteSet {
                 id,
@@ -178,6 +179,21 @@ impl Replicator {
         for (seqno, winner) in decided {
             self.outcomes().vote_decided(seqno, winner);
         }
+        if let Some(chosen) = chosen {
+            self.database_chosen(chosen);
+        }
+    }
+
+    /// Handles that the cluster goes on with the in-doubt database of this member (rule 13).
+    fn database_chosen(&mut self, chosen: Incarnation) {
+        if self.joiner().follows_choice(chosen) {
+            return;
+        }
+        let name = self.context.name_of(chosen);
+        self.outcomes().become_inconsistent(&format!(
+            "without this node, the cluster went on with the database of {name}, which may have executed DDL a second \
+             time. This node's database needs a full snapshot: restart the node"
+        ));
     }
 
     /// Returns the kind of an own submission, if somebody waits for it.
@@ -292,7 +308,7 @@ impl Replicator {
         let replaced = self.transfer.awaits_snapshot();
         match configuration.override_id {
             Some(_) if replaced => self.joiner().overridden_in_transfer(),
-            Some(_) => self.out.note_overrides(self.context.control()),
+            Some(_) => self.joiner().note_forks(),
             None => {}
         }
         if self.transfer.place() == Place::Active {

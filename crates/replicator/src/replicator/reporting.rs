@@ -8,6 +8,7 @@ use super::Replicator;
 use crate::control::Control;
 use crate::control_digest::ControlDigest;
 use crate::event::Connect;
+use crate::forks::Fork;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::last_action::LastAction;
@@ -295,8 +296,9 @@ impl Replicator {
     }
 
     /// Returns the operator's overrides so far, each with the last seqno before it.
-    pub fn forced_views(&self) -> &[(Uuid, Seqno)] {
-        self.context.control().map_or(&[], |c| c.forks.as_slice())
+    pub fn forced_views(&self) -> impl Iterator<Item = Fork> {
+        let control = self.context.control().into_iter();
+        control.flat_map(|c| c.forks.overrides())
     }
 
     /// Returns the members that the group has left out of flow control.
@@ -346,11 +348,7 @@ impl Replicator {
 
     /// Returns the ids of the operator's overrides so far.
     pub fn overrides(&self) -> Vec<Uuid> {
-        self.context
-            .control()
-            .into_iter()
-            .flat_map(|c| c.forks.iter().map(|(id, _)| *id))
-            .collect()
+        self.forced_views().map(|(id, _)| id).collect()
     }
 
     // --- for another connection, and for a cluster that may be amnesiac (rules 4, 5)

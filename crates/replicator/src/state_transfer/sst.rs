@@ -187,6 +187,11 @@ impl StateTransfer {
         }
     }
 
+    /// Returns true if a donor sends, or has sent, or may have been chosen to.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.may_have_donor() || matches!(self.sst(), Some(SstPhase::Receiving { .. }))
+    }
+
     /// Returns true if an earlier request was given up: on another branch a donor may have been chosen.
     pub(crate) fn may_have_donor(&self) -> bool {
         matches!(self.sst(), Some(SstPhase::Retry { given_up: true, .. }))

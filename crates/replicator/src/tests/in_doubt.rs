@@ -168,6 +168,8 @@ fn an_action_that_was_executed_already_counts_as_done() {
     let at = &mut story.cluster.nodes[0].server;
     at.errors.insert(story.action.seqno, error);
     story.restart(&killed);
+    let logs = &story.cluster.nodes[0].logs;
+    assert!(logs.iter().any(|text| text.contains("had been executed")));
     // Equal positions: the one with the least name.
     story.ends_well(0, 1);
 }

@@ -267,7 +267,7 @@ fn full_control() -> Control {
     let control = cluster.nodes[0].replicator.context_mut().set_control(None);
     let mut control = control.expect("in step");
     control.members.tampered().2.push_back(incarnation(7));
-    assert!(!control.forks.is_empty() && control.votes.result(seqno + 1).is_some());
+    assert!(!control.forks.all().is_empty() && control.votes.result(seqno + 1).is_some());
     assert!(control.votes.open().next().is_some());
     assert!(
         control
@@ -334,7 +334,7 @@ fn a_control_state_with_too_many_overrides_is_refused() {
     let control = cluster.nodes[0].replicator.context_mut().control_mut();
     let control = control.expect("in step");
     for (count, is_read) in [(OVERRIDES_MAX, true), (OVERRIDES_MAX + 1, false)] {
-        control.forks = vec![(Uuid([3; 16]), 1); count];
+        control.forks = vec![(Uuid([3; 16]), 1); count].into();
         assert_eq!(
             Control::decode(control.encode()).is_ok(),
             is_read,

@@ -11,11 +11,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::server::{Flush, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[
-        Mutant::BegunCountsAsEnded,
-        Mutant::DoubtNotSaid,
-        Mutant::DoneIsAnError,
-    ],
+    mutants: &[Mutant::DoubtNotSaid],
     plan: |seed| {
         let mut plan = recovering(3, seed);
         plan.durability = Durability::Disk;

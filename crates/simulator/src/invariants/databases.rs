@@ -1,6 +1,7 @@
 //! The commits of all databases, as a tree of seqnos, with the correct list of writers of each row. A second branch
-//! begins where the logs fork (an operator's override or bootstrap, rule 11), once for any two of their lines, or
-//! where a new history is founded on a database that already holds rows.
+//! begins where the logs fork (an operator's override or bootstrap, rule 11), once for any two of their lines; where a
+//! database executes DDL again that has another effect then (rule 13); or where a new history is founded on a database
+//! that already holds rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -189,6 +190,7 @@ impl Databases {
                 let place = self.ordered(node, (*history, *seqno), (*writer, *view), writes)?;
                 self.put(node, Some(place));
             }
+            Seen::Repeated { history, seqno } => self.parts(node, *history, seqno - 1),
             Seen::Snapshot {
                 history,
                 seqno,
@@ -263,6 +265,13 @@ impl Databases {
         let branch = again.unwrap_or_else(|| self.branch(history, place, seqno));
         self.put(node, Some(Place { branch, seqno }));
         Ok(())
+    }
+
+    /// Begins a branch of its own for a database.
+    fn parts(&mut self, node: NodeId, history: Uuid, seqno: Seqno) {
+        let place = self.place(node).map(|place| self.normal(place));
+        let branch = self.branch(history, place, seqno);
+        self.put(node, Some(Place { branch, seqno }));
     }
 
     fn branch(&mut self, history: Uuid, parent: Option<Place>, base: Seqno) -> BranchId {

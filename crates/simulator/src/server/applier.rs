@@ -10,7 +10,7 @@ use super::server::Server;
 use super::state::State;
 use super::streaming::Part;
 use super::thread::Waits;
-use super::writeset::{action, action_error, decode, done_already, table_of};
+use super::writeset::{Ddl, action, action_error, decode, done_already, table_of};
 
 /// The stage of an applier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -361,7 +361,7 @@ impl Server {
     fn apply_action(&mut self, a: ThreadId, ctx: &mut Ctx) -> Stride {
         let gtid = self.gtid(a);
         let applier = &self.appliers[a];
-        let ((table, fails), writer) = (action(&applier.writes), applier.writes.writer);
+        let ((table, ddl), writer) = (action(&applier.writes), applier.writes.writer);
         match applier.stage {
             Stage::Action => self.enter_as_applier(a, Stage::ActionEntering, ctx),
             Stage::ActionEntering => {
@@ -374,13 +374,13 @@ impl Server {
                 self.appliers[a].stage = Stage::ActionRunning;
                 ctx.sleep(self.plan.speed.ddl_us)
             }
-            Stage::ActionRunning if fails => {
+            Stage::ActionRunning if ddl == Ddl::Fails => {
                 self.db.dummy(gtid, true, ctx);
                 self.locks.release_tables(a);
                 self.vote(a, action_error(), ctx)
             }
             Stage::ActionRunning => {
-                if !self.db.execute(gtid, table, writer, ctx) {
+                if !self.db.execute(gtid, table, writer, ddl, ctx) {
                     self.appliers[a].error = Some(done_already());
                 }
                 self.appliers[a].stage = Stage::ActionExecuted;

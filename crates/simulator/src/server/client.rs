@@ -3,6 +3,7 @@
 use trireme_replicator::{Gtid, TrxId};
 
 use super::database::Writes;
+use super::writeset::Ddl;
 use crate::seen::TimeUs;
 
 /// The stage of a session.
@@ -107,8 +108,8 @@ pub(super) struct Client {
     /// True for DDL on `table`.
     pub is_ddl: bool,
     pub table: u32,
-    /// True for DDL that fails on every node.
-    pub fails: bool,
+    /// What its DDL does.
+    pub ddl: Ddl,
     /// True if a brute-force thread or KILL has aborted it.
     pub must_abort: bool,
     /// True while it is replayed: it is then a brute-force thread itself.

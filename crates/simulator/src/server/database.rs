@@ -8,6 +8,7 @@ use super::ctx::Ctx;
 use super::datadir::{Change, Datadir, Snapshot, StreamId};
 use super::plan::Flush;
 use super::rows::Image;
+use super::writeset::Ddl;
 use crate::seen::{ClientTrx, Seen};
 
 /// The writes of a transaction.
@@ -237,13 +238,27 @@ impl Database {
 
     /// Executes a total-order action; its position follows. False: it was executed earlier, and a crash took only its
     /// position.
-    pub fn execute(&mut self, gtid: Gtid, table: u32, writer: ClientTrx, ctx: &mut Ctx) -> bool {
+    pub fn execute(
+        &mut self,
+        gtid: Gtid,
+        table: u32,
+        writer: ClientTrx,
+        ddl: Ddl,
+        ctx: &mut Ctx,
+    ) -> bool {
         assert!(
             !self.frozen,
             "an action is executed during a pause at {}",
             self.position()
         );
-        let is_new = self.datadir.action_at(gtid).is_none();
+        let was_done = self.datadir.action_at(gtid).is_some();
+        let is_new = ddl == Ddl::Each || !was_done;
+        if was_done && is_new {
+            ctx.see(Seen::Repeated {
+                history: gtid.uuid,
+                seqno: gtid.seqno,
+            });
+        }
         if is_new {
             let rows = [(table, self.row(table).with(writer))];
             let position = self.position();

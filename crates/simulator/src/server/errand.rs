@@ -1,7 +1,7 @@
 //! Transactions on request: the clients of directed schedules.
 
 use super::server::Server;
-use super::writeset::TABLES;
+use super::writeset::{Ddl, TABLES};
 use crate::seen::ClientTrx;
 
 /// A requested transaction. Rows begin at [`Errand::FIRST_ROW`]; below are the tables themselves.
@@ -27,6 +27,8 @@ pub struct Errand {
     pub ddl: Option<u32>,
     /// The DDL fails, on all nodes alike.
     pub fails: bool,
+    /// The DDL may be executed twice without an error, as a swap of names.
+    pub repeats: bool,
 }
 
 impl Errand {
@@ -52,7 +54,11 @@ impl Server {
         client.writes.writer = trx;
         if let Some(table) = errand.ddl {
             client.table = table;
-            client.fails = errand.fails;
+            client.ddl = match (errand.fails, errand.repeats) {
+                (true, _) => Ddl::Fails,
+                (false, true) => Ddl::Each,
+                (false, false) => Ddl::Once,
+            };
             client.script.push((table, true));
         }
         let writes = errand.writes.iter().map(|key| (*key, true));

@@ -10,7 +10,7 @@ use super::plan::Span;
 use super::rows::Image;
 use super::server::Server;
 use super::thread::Waits;
-use super::writeset::{TABLES, table_of};
+use super::writeset::{Ddl, TABLES, table_of};
 use crate::random::Random;
 use crate::seen::{Seen, TimeUs};
 use crate::watch::Watch;
@@ -113,7 +113,10 @@ impl Server {
         if is_ddl {
             client.table = random.below(load.tables.clamp(1, TABLES) as usize) as u32;
             client.script.push((client.table, true));
-            client.fails = random.percent(load.ddl_error_percent);
+            client.ddl = match random.percent(load.ddl_error_percent) {
+                true => Ddl::Fails,
+                false => Ddl::Once,
+            };
         } else if !read_only {
             for _ in 0..random.within(1..=load.writes_max.max(1)) {
                 let key = draw(random);

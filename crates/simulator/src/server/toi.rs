@@ -5,7 +5,7 @@ use trireme_replicator::{Answer, Code, Event, Gtid};
 use super::client::Stage;
 use super::ctx::{Ctx, Stride};
 use super::server::Server;
-use super::writeset;
+use super::writeset::{self, Ddl};
 
 impl Server {
     pub(super) fn step_toi(&mut self, c: usize, ctx: &mut Ctx) -> Stride {
@@ -20,7 +20,7 @@ impl Server {
                 self.clients[c].stage = Stage::ToiRunning;
                 ctx.sleep(self.plan.speed.ddl_us)
             }
-            Stage::ToiRunning if client.fails => self.fail_toi(c, ctx),
+            Stage::ToiRunning if client.ddl == Ddl::Fails => self.fail_toi(c, ctx),
             Stage::ToiVoting => {
                 // OK: it failed on all nodes. NODE_FAIL: this node is expelled.
                 let code = self.await_answer(who)?.code;
@@ -32,7 +32,8 @@ impl Server {
             }
             Stage::ToiRunning => {
                 let gtid = client.gtid.expect("it is ordered at this stage");
-                self.db.execute(gtid, table, writer, ctx);
+                let ddl = client.ddl;
+                self.db.execute(gtid, table, writer, ddl, ctx);
                 self.clients[c].stage = Stage::ToiExecuted;
                 ctx.sleep(self.plan.speed.stage_us)
             }
@@ -59,7 +60,7 @@ impl Server {
         client.stage = Stage::ToiStarting;
         client.gtid = None;
         let conn = who as u64;
-        let draft = writeset::of_action(conn, client.table, client.writes.writer, client.fails);
+        let draft = writeset::of_action(conn, client.table, client.writes.writer, client.ddl);
         self.ask(who, "to_execute_start", ctx, |ticket| Event::ToiStart {
             ticket,
             conn,

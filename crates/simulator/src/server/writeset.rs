@@ -36,12 +36,28 @@ pub fn of_part(trx: TrxId, conn: ConnId, writes: &Writes, flags: u32) -> WriteSe
     WriteSetDraft::new(flags, trx, conn, &keys, &[&encode(writes)])
 }
 
-/// The write-set of a total-order action on a table; with `fails` no node can execute it.
-pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, fails: bool) -> WriteSetDraft {
+/// What a statement of DDL does when it is executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ddl {
+    /// It has an effect; a second execution fails, because it is done already.
+    #[default]
+    Once,
+    /// It fails on all nodes alike.
+    Fails,
+    /// Each execution has an effect, as of a swap of names.
+    Each,
+}
+
+/// The write-set of a total-order action on a table.
+pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, ddl: Ddl) -> WriteSetDraft {
     let mut keys = KeySetBuilder::new();
     keys.append(&[b"db", &table.to_be_bytes()], KeyType::Exclusive);
     let image = Image {
-        len: u32::from(fails),
+        len: match ddl {
+            Ddl::Once => 0,
+            Ddl::Fails => 1,
+            Ddl::Each => 2,
+        },
         ..Image::default()
     };
     let rows = vec![(table, image)];
@@ -50,10 +66,15 @@ pub fn of_action(conn: ConnId, table: u32, writer: ClientTrx, fails: bool) -> Wr
     WriteSetDraft::new(both, NO_TRX, conn, &keys, &[&data])
 }
 
-/// The table of an action; true if it fails.
-pub fn action(writes: &Writes) -> (u32, bool) {
+/// The table of an action, and what its statement does.
+pub fn action(writes: &Writes) -> (u32, Ddl) {
     let (table, image) = writes.rows[0];
-    (table, image.len > 0)
+    let ddl = match image.len {
+        0 => Ddl::Once,
+        1 => Ddl::Fails,
+        _ => Ddl::Each,
+    };
+    (table, ddl)
 }
 
 /// The error of a failed action: only the error's number, since texts depend on the locale

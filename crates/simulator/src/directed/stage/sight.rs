@@ -135,6 +135,11 @@ impl Stage<'_> {
             .map_or(-1, |process| process.server.position().1)
     }
 
+    /// The digest of the rows in the node's database; None: the node does not run.
+    pub fn digest(&self, node: NodeId) -> Option<u64> {
+        Some(self.process(node)?.server.digest())
+    }
+
     /// True if the transaction is in the node's database.
     pub fn has_applied(&self, node: NodeId, trx: ClientTrx) -> bool {
         self.nodes[node].applied.contains(&trx)
