@@ -3,14 +3,12 @@
 //! that a database holds are never given to other entries (rule 5).
 
 use trireme_group::{
-    Body, Checkpoint, Configuration, Entry, Event, Recovered, ReplicaId, Uuid,
-    is_unvouched_override,
+    Body, Configuration, Entry, Event, Recovered, ReplicaId, Uuid, is_unvouched_override,
 };
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Connect, Gtid, LastAction, Seqno};
 
 use crate::recovered_log::Recovery;
-use crate::session::Forgotten;
 use crate::start::StartError;
 use crate::storage::Storage;
 
@@ -115,11 +113,7 @@ impl Beginning {
                 Ok(override_id.map(|override_id| Event::ForcePrimary { override_id }))
             }
             Beginning::Found { history, forks } => {
-                let checkpoint = Checkpoint {
-                    history,
-                    ..Checkpoint::default()
-                };
-                storage.begin(&checkpoint, Forgotten::default())?;
+                storage.found(history)?;
                 // The operator's order declares this database to be the cluster's.
                 storage.note_diverged(false)?;
                 connect.bootstrap = Some(history);

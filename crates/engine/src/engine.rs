@@ -36,7 +36,7 @@ pub struct Link {
     log_told: bool,
     /// The UUID of the history that this node founds, if the other nodes support it.
     to_found: Option<Uuid>,
-    /// The node has founded or continued the history, and the state beside the log is not flushed yet.
+    /// The node has founded or continued the history, and its log is not published yet.
     just_founded: bool,
     /// Reports of a log that grows because a member's log lags behind.
     laggard_told: Told,

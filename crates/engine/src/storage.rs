@@ -134,24 +134,64 @@ impl Storage {
     /// Begins a log anew above `checkpoint`, and drops the entries of an earlier one. `forgotten`: the kinds of
     /// acknowledged data that this replica may lack.
     pub fn begin(&mut self, checkpoint: &Checkpoint, forgotten: Forgotten) -> Result<(), LogError> {
-        let config = LogConfig {
-            identity: checkpoint.history.0,
-            ..self.config.clone()
+        self.give_up_log();
+        let log = self.create(checkpoint.history, checkpoint.position + 1)?;
+        self.take_new(log, checkpoint.history, forgotten)
+    }
+
+    /// Begins the log anew, for the founder of this history. The history's earlier log, if there is one, stays until
+    /// [`Storage::publish`]: without it no log would vouch for the database if the process ended before the first log
+    /// checkpoint.
+    pub fn found(&mut self, history: Uuid) -> Result<(), LogError> {
+        const FIRST: Position = 1;
+        let is_its_own = self.noted_in == history && !planted(Mutant::OldLogRemovedFirst);
+        let log = match self.give_up_log().filter(|_| is_its_own) {
+            Some(log) => log.begin_beside(FIRST)?,
+            None => self.create(history, FIRST)?,
         };
+        self.take_new(log, history, Forgotten::default())
+    }
+
+    /// Makes the log that [`Storage::found`] has begun survive a power loss, in place of the earlier one. The caller has
+    /// put everything into it that a restart needs.
+    pub fn publish(&mut self) -> Result<(), LogError> {
+        let session = self.session.encode();
+        let log = self.log.as_mut();
+        log.map_or(Ok(()), |log| log.publish(&session))?;
+        self.begin_mark();
+        Ok(())
+    }
+
+    /// Ends the use of the log, which another one replaces.
+    fn give_up_log(&mut self) -> Option<Log> {
         self.drop_staged();
         self.counted = self.counters().log;
-        (self.log, self.snapshot, self.resumed) = (None, None, None);
+        (self.snapshot, self.resumed) = (None, None);
         self.findings.forget();
+        self.log.take()
+    }
+
+    /// Creates a log of this history, in place of any earlier one.
+    fn create(&self, history: Uuid, next_position: Position) -> Result<Log, LogError> {
+        let config = LogConfig {
+            identity: history.0,
+            ..self.config.clone()
+        };
         let mut log = Log::create_on((self.disk)(), config)?;
-        log.reset(checkpoint.position + 1)?;
+        log.reset(next_position)?;
+        Ok(log)
+    }
+
+    /// Takes a log that was just begun.
+    fn take_new(&mut self, log: Log, history: Uuid, forgotten: Forgotten) -> Result<(), LogError> {
         self.log = Some(log);
-        if self.noted_in != checkpoint.history {
+        if self.noted_in != history {
             // The notes of another history are gone with its state.
             self.session = Session {
                 log: self.session.log,
                 ..Session::new(self.config.durability, self.session.boot_id)
             };
-            self.noted_in = checkpoint.history;
+            self.noted_in = history;
         }
         self.session.forgotten = forgotten;
         self.save_session()?;
@@ -159,9 +199,15 @@ impl Storage {
         Ok(())
     }
 
+    /// Returns the log, if the next process finds it. Until then the session beside it and the mark are those of the
+    /// earlier log.
+    pub(crate) fn published(&mut self) -> Option<&mut Log> {
+        self.log.as_mut().filter(|log| log.is_published())
+    }
+
     /// Begins the mark of this log.
     fn begin_mark(&mut self) {
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log.as_ref().filter(|log| log.is_published()) {
             let Session {
                 boot_id, log: id, ..
             } = self.session;
@@ -171,7 +217,7 @@ impl Storage {
 
     /// Moves the mark, outside the volume, to the end of the written log, before any entry up to there is acknowledged.
     fn mark_written(&mut self) {
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log.as_ref().filter(|log| log.is_published()) {
             self.marker.advance(log.written_end());
         }
     }

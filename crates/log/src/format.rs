@@ -35,6 +35,9 @@ pub(crate) fn staged_name(number: u64) -> String {
     format!("trireme-staged-{number}.log")
 }
 
+/// The number in the name of a log that is not published; payloads count from 1.
+pub(crate) const STAGED_LOG: u64 = 0;
+
 /// Returns true if `name` has the form of [`staged_name`].
 pub(crate) fn is_staged_name(name: &str) -> bool {
     name.starts_with("trireme-staged-") && name.ends_with(".log")

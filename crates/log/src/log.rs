@@ -49,6 +49,8 @@ pub struct Log {
     keep_from: u64,
     /// Number of files begun for staged payloads, whose place in the log is not known at that time.
     staged: u64,
+    /// The segments of the log that this one replaces when it is published; None: it is published.
+    replaces: Option<Vec<u64>>,
     counters: Counters,
     state: StateFile,
 }
@@ -192,6 +194,7 @@ impl Log {
             poisoned: None,
             keep_from: 0,
             staged: 0,
+            replaces: None,
             counters: Counters::default(),
             state,
         }
@@ -317,6 +320,48 @@ impl Log {
         self.flushed = start;
         self.begin_segment(number, start);
         self.flush()?;
+        self.remove_segments(&old)
+    }
+
+    /// Begins another log at `next_position`, beside this one: until [`Log::publish`], the next process finds this one.
+    /// The state stays, and must not be saved meanwhile.
+    pub fn begin_beside(self, next_position: u64) -> Result<Log, LogError> {
+        let name = format::staged_name(format::STAGED_LOG);
+        let file = self.disk.create(&name);
+        let file = file.map_err(|e| LogError::io("create", self.disk.path(&name), 0, e))?;
+        let (number, start) = (self.active_number() + 1, self.index.end());
+        let old = self.index.segments.iter().map(|segment| segment.number);
+        let (old, new) = (old.collect(), Index::default());
+        let active = Active::new(file.into(), 0, 0);
+        let mut log = Log::with(self.disk, self.config, self.state, new, active, start);
+        log.index.next_position = Some(next_position);
+        log.replaces = Some(old);
+        log.begin_segment(number, start);
+        Ok(log)
+    }
+
+    /// Returns false between [`Log::begin_beside`] and [`Log::publish`].
+    pub fn is_published(&self) -> bool {
+        self.replaces.is_none()
+    }
+
+    /// Flushes this log. If it was begun beside another one, it takes the place of that one, which is removed, and gets
+    /// this state.
+    pub fn publish(&mut self, state: &[u8]) -> Result<(), LogError> {
+        self.flush()?;
+        let Some(old) = self.replaces.clone() else {
+            return Ok(());
+        };
+        let (staged, number) = (
+            format::staged_name(format::STAGED_LOG),
+            self.active_number(),
+        );
+        let renamed = self.disk.rename(&staged, &format::segment_name(number));
+        self.name_changes += 1;
+        self.poison_on_error("rename", number, 0, renamed)?;
+        self.flush()?;
+        self.replaces = None;
+        self.save_state(state)?;
         self.remove_segments(&old)
     }
 

@@ -126,6 +126,7 @@ mutants! {
         unkept_promise_given: UnkeptPromiseGiven,
         cache_counts_as_disk: CacheCountsAsDisk,
         note_ahead_of_log: NoteAheadOfLog,
+        old_log_removed_first: OldLogRemovedFirst,
         staged_head_kept: StagedHeadKept,
         mark_lags: MarkLags,
         mark_not_heeded: MarkNotHeeded,

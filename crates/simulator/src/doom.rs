@@ -24,6 +24,8 @@ struct Dies;
 #[derive(Debug)]
 struct State {
     steps_left: AtomicU64,
+    /// True until the steps count ([`Doom::seal_at_rename`]).
+    awaits_rename: AtomicBool,
     /// True while [`Doom::within`] catches the unwinding.
     is_caught: AtomicBool,
     is_dead: AtomicBool,
@@ -37,6 +39,7 @@ impl Default for Doom {
     fn default() -> Doom {
         Doom(Arc::new(State {
             steps_left: AtomicU64::new(NEVER),
+            awaits_rename: AtomicBool::new(false),
             is_caught: AtomicBool::new(false),
             is_dead: AtomicBool::new(false),
         }))
@@ -66,6 +69,17 @@ impl Doom {
     /// Lets the process do so many more steps, then die.
     pub fn seal(&self, steps: u64) {
         self.0.steps_left.store(steps, Relaxed);
+    }
+
+    /// The same, but the steps count from the first renaming or removal of a file on.
+    pub fn seal_at_rename(&self, steps: u64) {
+        self.seal(steps);
+        self.0.awaits_rename.store(true, Relaxed);
+    }
+
+    /// A file is about to be renamed or removed.
+    fn renames(&self) {
+        self.0.awaits_rename.store(false, Relaxed);
     }
 
     /// Removes the limit of [`Doom::seal`].
@@ -101,7 +115,10 @@ impl Doom {
     /// A step outside of [`Doom::within`]; false if the process is dead, so that the step is not done.
     pub fn does_step(&self) -> bool {
         let state = &self.0;
-        let left = state.steps_left.load(Relaxed);
+        let left = match state.awaits_rename.load(Relaxed) {
+            true => NEVER,
+            false => state.steps_left.load(Relaxed),
+        };
         if left == 0 {
             self.kill();
         } else if left != NEVER {
@@ -167,10 +184,12 @@ impl Disk for DoomedDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.doom.renames();
         self.change(|| self.disk.rename(from, to))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        self.doom.renames();
         self.change(|| self.disk.remove(name))
     }
 
@@ -272,6 +291,26 @@ mod tests {
         assert_eq!(names(&disk), ["1", "2", "3"]);
         assert!(doomed.remove("1").is_err(), "it does not tidy up");
         assert_eq!(names(&disk).len(), 3);
+    }
+
+    #[test]
+    fn steps_may_count_from_a_renaming_on() {
+        let disk = MemoryDisk::new();
+        let doom = Doom::default();
+        let doomed = DoomedDisk {
+            disk: disk.clone(),
+            doom: doom.clone(),
+        };
+        doom.seal_at_rename(1);
+        let done = doom.within(|| {
+            for name in ["1", "2", "3"] {
+                doomed.create(name).expect("there is room");
+            }
+            doomed.rename("1", "4").expect("it is there");
+            doomed.create("5").expect("there is room");
+        });
+        assert_eq!(done, None);
+        assert_eq!(names(&disk), ["2", "3", "4"]);
     }
 
     #[test]

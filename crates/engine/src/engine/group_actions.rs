@@ -219,12 +219,8 @@ impl Engine {
         else {
             return; // the node is leaving; the next process founds
         };
-        let checkpoint = group::Checkpoint {
-            history,
-            ..group::Checkpoint::default()
-        };
         link.just_founded = true;
-        let begun = link.storage.begin(&checkpoint, Forgotten::default());
+        let begun = link.storage.found(history);
         self.must_write(begun);
         if self.failed.is_some() {
             return;
@@ -257,11 +253,7 @@ impl Engine {
         };
         let history = link.group.history();
         let (last_action, noted) = link.storage.noted();
-        let checkpoint = group::Checkpoint {
-            history,
-            ..group::Checkpoint::default()
-        };
-        let begun = link.storage.begin(&checkpoint, Forgotten::default());
+        let begun = link.storage.found(history);
         link.flushes.forget(now_ms);
         link.just_founded = true;
         link.group.begin_anew();
@@ -324,11 +316,11 @@ impl Engine {
                 let state = link.group.checkpoint();
                 host.kept(state, &control);
                 result = link.storage.put_snapshot(state, &control);
-                // No message has spoken of a log that lacks this checkpoint.
-                if std::mem::take(&mut link.just_founded) && result.is_ok() {
-                    result = link.storage.flush();
-                }
             }
+        }
+        // The founder's log has its first view and the control state, and no message has spoken of it.
+        if std::mem::take(&mut link.just_founded) && result.is_ok() {
+            result = link.storage.publish();
         }
         self.must_write(result);
     }

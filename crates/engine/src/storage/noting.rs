@@ -78,9 +78,14 @@ impl Storage {
         self.save_session()
     }
 
-    /// Ends the use of the log, with everything flushed: the next process will lack nothing. The log can still be read.
+    /// Ends the use of the log, with everything flushed: the next process will lack nothing. The log can still be read,
+    /// unless it was not published: then the next process finds the earlier one.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.drop_staged();
+        if self.log.as_ref().is_some_and(|log| !log.is_published()) {
+            self.log = None;
+            return Ok(());
+        }
         self.flush()?;
         self.session.clean = true;
         self.save_session()?;
@@ -121,12 +126,13 @@ impl Storage {
         true
     }
 
-    /// Saves the session. Costs nothing if it is saved already.
+    /// Saves the session. Costs nothing if it is saved already. The session of a log that is not published is saved by
+    /// [`Storage::publish`].
     pub(crate) fn save_session(&mut self) -> Result<(), LogError> {
-        let Some(log) = &mut self.log else {
+        let bytes = self.session.encode();
+        let Some(log) = self.published() else {
             return Ok(());
         };
-        let bytes = self.session.encode();
         match log.state() == Some(bytes.as_slice()) {
             true => Ok(()),
             false => log.save_state(&bytes),

@@ -1,9 +1,9 @@
 //! The log that a node finds at its start.
 
-use trireme_engine::Storage;
+use trireme_engine::{Engine, Storage};
 use trireme_group::Uuid;
 use trireme_log::{Disk, Durability, MemoryDisk};
-use trireme_replicator::{Event, Gtid};
+use trireme_replicator::{Event, Gtid, Options, Replicator};
 
 use crate::common::{self, HISTORY};
 use crate::node::Node;
@@ -159,6 +159,48 @@ fn a_log_that_does_not_fit_is_refused() {
             node.engine.connect(node.now_ms, start).is_ok(),
             "{what}: it joins anew"
         );
+    }
+}
+
+/// The operator bootstraps a node whose database is ahead of its log. Until the new log has its first view and log
+/// checkpoint, the next process finds the old one.
+#[test]
+fn a_founder_that_dies_at_once_finds_its_old_log() {
+    let order = Some(Uuid([5; 16]));
+    for closes in [false, true] {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        let end = |node: &Node| {
+            let link = node.engine.link().expect("connected");
+            let resumed = link.storage.resumed().is_some();
+            (resumed, link.group.is_amnesiac(), link.group.end())
+        };
+        let (_, _, old) = end(&node);
+        let local = node.engine.replicator.last_committed();
+        let ahead = Gtid {
+            seqno: local.seqno + 10,
+            ..local
+        };
+        let connect = |node: &mut Node, incarnation, bootstrap, local, closes: bool| {
+            if closes {
+                node.engine.drop_link();
+            }
+            node.engine = Engine::new(Replicator::new(Options::default()));
+            let start = node.start(incarnation, Durability::Os, false, bootstrap, local);
+            node.engine.connect(node.now_ms, start).expect("a log");
+        };
+        connect(&mut node, 2, order, ahead, closes);
+        assert!(!end(&node).0, "it begins anew");
+        connect(&mut node, 3, None, local, closes);
+        assert_eq!(end(&node), (true, false, old), "{closes}");
+        connect(&mut node, 4, order, ahead, closes);
+        node.engine.pump(node.now_ms, &mut node.out);
+        let (_, _, new) = end(&node);
+        connect(&mut node, 5, None, ahead, closes);
+        assert_eq!(end(&node), (true, false, new), "{closes}");
+        let group = &node.engine.link().expect("connected").group;
+        assert_eq!(group.overrides_in_log(), [Uuid([5; 16])]);
+        node.out.must_be_well();
     }
 }
 

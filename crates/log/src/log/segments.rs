@@ -162,8 +162,8 @@ impl Log {
     ) -> Result<(), LogError> {
         let bytes = (head.len() + payload.len()) as u64;
         let is_whole = staged.is_whole(head.len(), payload.len());
-        // A segment is closed only if it holds a record.
-        let closes = self.active_len() > SEGMENT_HEADER_BYTES;
+        // A segment is closed only if it holds a record, and only in a published log.
+        let closes = self.active_len() > SEGMENT_HEADER_BYTES && self.is_published();
         let expected = self.index.next_position.unwrap_or(position);
         let is_next = position == expected && position < u64::MAX && bytes <= MAX_PAYLOAD_BYTES;
         if !is_whole || !closes || !is_next {

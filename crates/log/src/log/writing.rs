@@ -231,9 +231,12 @@ impl Log {
         Ok((header, offset))
     }
 
-    /// Closes the last segment and begins the next. Without a free descriptor the last segment continues for now: its
-    /// capacity is no part of the format.
+    /// Closes the last segment and begins the next. Without a free descriptor, or before the log is published, the last
+    /// segment continues for now: its capacity is no part of the format.
     fn roll(&mut self) -> Result<(), LogError> {
+        if !self.is_published() {
+            return Ok(());
+        }
         self.write_out()?;
         self.drop_old()?;
         self.limit_closed()?;

@@ -107,6 +107,7 @@ schedules! {
     log_behind_database,
     blackout_reforms,
     blackout_forgets,
+    killed_in_founding,
     unclear_database,
     log_of_older_term,
     two_lose_power,

@@ -393,6 +393,13 @@ impl<'a> Stage<'a> {
         self.until("it is dead", |stage| stage.process(node).is_none())
     }
 
+    /// As [`Stage::die_after`], but the steps count from the next renaming or removal of a file on the node's disk, and
+    /// the process is killed.
+    pub fn die_at_rename(&mut self, node: NodeId, steps: u64) -> Play {
+        self.world.doom_at_rename(node, steps);
+        self.until("it is dead", |stage| stage.process(node).is_none())
+    }
+
     /// Changes the configuration of the node's group, at most as long as its connection lasts.
     pub fn configure(&mut self, node: NodeId, change: impl FnOnce(&mut Config)) {
         let process = self.world.machines[node].process.as_mut();

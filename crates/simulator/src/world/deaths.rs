@@ -23,19 +23,31 @@ impl World {
 
     /// The same, after so many steps.
     pub(crate) fn doom_after(&mut self, node: NodeId, steps: u64, power_loss: bool) {
-        let forgets = !self.keeps_log(power_loss);
-        let machine = &mut self.machines[node];
-        let Some(process) = &machine.process else {
+        let Some(start) = self.is_to_die(node, power_loss) else {
             return;
         };
-        machine.doom.seal(steps);
+        self.machines[node].doom.seal(steps);
+        let at = self.now_us + TIMEOUT_US;
+        self.queue.push(at, Happening::Dies(node, start));
+    }
+
+    /// The same, but the steps count from the next renaming or removal of a file on, however late that is.
+    pub(crate) fn doom_at_rename(&mut self, node: NodeId, steps: u64) {
+        if self.is_to_die(node, false).is_some() {
+            self.machines[node].doom.seal_at_rename(steps);
+        }
+    }
+
+    /// Notes that the node's process will die. Returns the first start of the process.
+    fn is_to_die(&mut self, node: NodeId, power_loss: bool) -> Option<u64> {
+        let forgets = !self.keeps_log(power_loss);
+        let machine = &mut self.machines[node];
+        let start = machine.process.as_ref()?.first_start;
         machine.dying = Some(Dying {
             power_loss,
             forgets,
         });
-        let at = self.now_us + TIMEOUT_US;
-        let start = process.first_start;
-        self.queue.push(at, Happening::Dies(node, start));
+        Some(start)
     }
 
     /// The fate of a process in a new connection. A process that has just started may die while it reads the log.
