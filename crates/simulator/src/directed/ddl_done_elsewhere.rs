@@ -24,7 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 /// The nodes that die within the DDL.
 pub(super) const SLOW: [usize; 2] = [N2, N3];
 
-/// What n1 does while the others die.
+/// The absence of n1 while the others die.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It dies when it has executed the DDL.

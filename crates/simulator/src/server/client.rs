@@ -108,7 +108,7 @@ pub(super) struct Client {
     /// True for DDL on `table`.
     pub is_ddl: bool,
     pub table: u32,
-    /// What its DDL does.
+    /// The effect of its DDL.
     pub ddl: Ddl,
     /// True if a brute-force thread or KILL has aborted it.
     pub must_abort: bool,

@@ -36,7 +36,7 @@ pub fn of_part(trx: TrxId, conn: ConnId, writes: &Writes, flags: u32) -> WriteSe
     WriteSetDraft::new(flags, trx, conn, &keys, &[&encode(writes)])
 }
 
-/// What a statement of DDL does when it is executed.
+/// The effect of a statement of DDL when it is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ddl {
     /// It has an effect; a second execution fails, because it is done already.
