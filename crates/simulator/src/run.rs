@@ -18,8 +18,10 @@ const LOOK_US: TimeUs = 50_000;
 const TRUTH_US: TimeUs = 3_000_000;
 /// Time after the faults within which every node must be synced ...
 const SETTLE_US: TimeUs = 30_000_000;
-/// ... or else this time, without load.
+/// ... or else this time, without load, or lagging nodes must have come nearer.
 const CATCH_UP_US: TimeUs = 120_000_000;
+/// The longest time for lagging nodes that come nearer: an IST of the smallest chunks from far away takes long.
+const NEARER_US: TimeUs = 1_200_000_000;
 /// Duration of the load without faults on all nodes, after the recovery.
 const BUSY_US: TimeUs = 600_000;
 /// Time within which leadership must leave a bad leader: a rest, and then a long enough observation.
@@ -136,7 +138,7 @@ fn recover(world: &mut World) -> Result<(), String> {
         world.set_busy(false);
         world.operator_helps();
     }
-    wait(world, CATCH_UP_US, "after the last fault", World::recovered)?;
+    wait_while_nearer(world, CATCH_UP_US, "after the last fault", World::recovered)?;
     rest(world)?;
     world.set_busy(true);
     let before = world.acknowledged();
@@ -224,7 +226,7 @@ fn wait_while_nearer(
     when: &str,
     mut holds: impl FnMut(&mut World) -> Result<(), String>,
 ) -> Result<(), String> {
-    let deadline = world.now_us + CATCH_UP_US;
+    let deadline = world.now_us + NEARER_US;
     loop {
         let behind = world.behind();
         let held = wait(world, within_us, when, &mut holds);
