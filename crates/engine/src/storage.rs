@@ -207,18 +207,16 @@ impl Storage {
 
     /// Begins the mark of this log.
     fn begin_mark(&mut self) {
-        if let Some(log) = self.log.as_ref().filter(|log| log.is_published()) {
-            let Session {
-                boot_id, log: id, ..
-            } = self.session;
-            (self.marker).begin(self.config.durability, boot_id, id, log.written_end());
+        if let Some(end) = self.published().map(|log| log.written_end()) {
+            let Session { boot_id, log, .. } = self.session;
+            (self.marker).begin(self.config.durability, boot_id, log, end);
         }
     }
 
     /// Moves the mark, outside the volume, to the end of the written log, before any entry up to there is acknowledged.
     fn mark_written(&mut self) {
-        if let Some(log) = self.log.as_ref().filter(|log| log.is_published()) {
-            self.marker.advance(log.written_end());
+        if let Some(end) = self.published().map(|log| log.written_end()) {
+            self.marker.advance(end);
         }
     }
 

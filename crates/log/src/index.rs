@@ -60,6 +60,11 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// The numbers of all segments, in their order.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.segments.iter().map(|segment| segment.number).collect()
+    }
+
     pub(crate) fn begin_segment(&mut self, number: u64, start: u64) {
         let first_position = self.next_position.unwrap_or(0);
         let len = SEGMENT_HEADER_BYTES;

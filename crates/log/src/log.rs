@@ -304,12 +304,7 @@ impl Log {
     /// Forgets every entry; the log begins anew at `next_position`, durably. The state stays.
     pub fn reset(&mut self, next_position: u64) -> Result<(), LogError> {
         self.check()?;
-        let old: Vec<u64> = self
-            .index
-            .segments
-            .iter()
-            .map(|segment| segment.number)
-            .collect();
+        let old = self.index.numbers();
         let number = old.last().map_or(1, |last| last + 1);
         let start = self.index.end();
         let active = self.create_segment(number)?;
@@ -330,8 +325,7 @@ impl Log {
         let file = self.disk.create(&name);
         let file = file.map_err(|e| LogError::io("create", self.disk.path(&name), 0, e))?;
         let (number, start) = (self.active_number() + 1, self.index.end());
-        let old = self.index.segments.iter().map(|segment| segment.number);
-        let (old, new) = (old.collect(), Index::default());
+        let (old, new) = (self.index.numbers(), Index::default());
         let active = Active::new(file.into(), 0, 0);
         let mut log = Log::with(self.disk, self.config, self.state, new, active, start);
         log.index.next_position = Some(next_position);

@@ -100,10 +100,11 @@ impl Database {
     /// Puts the database in doubt if it comes from before a choice of one database. That one may have executed DDL a second
     /// time, which this one has executed once, or will. Returns true if it is in doubt now, and was not before.
     pub(crate) fn doubt_if_not_chosen(&mut self, control: &Control) -> bool {
-        !self.is_in_doubt() && !self.forks.has_choices_of(&control.forks) && {
+        let begins = !self.is_in_doubt() && !self.forks.has_choices_of(&control.forks);
+        if begins {
             self.in_doubt.open();
-            true
         }
+        begins
     }
 
     /// Notes that this database is on the control state's branch, and comes from all its choices, unless it is in doubt.

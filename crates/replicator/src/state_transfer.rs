@@ -136,6 +136,16 @@ impl StateTransfer {
         }
     }
 
+    /// Returns true if what the group delivers goes into the database, now or in its turn: as far as is known, no SST will
+    /// replace it.
+    pub(crate) fn feeds_database(&self) -> bool {
+        match self.place() {
+            Place::Active => true,
+            Place::Transfer => !self.awaits_snapshot(),
+            Place::Closed | Place::Admission | Place::Final => false,
+        }
+    }
+
     /// Returns true if the node is not connected, or out of the group.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Closed | Stage::Final)

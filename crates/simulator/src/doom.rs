@@ -69,6 +69,7 @@ impl Doom {
     /// Lets the process do so many more steps, then die.
     pub fn seal(&self, steps: u64) {
         self.0.steps_left.store(steps, Relaxed);
+        self.0.awaits_rename.store(false, Relaxed);
     }
 
     /// The same, but the steps count from the first renaming or removal of a file on.

@@ -46,8 +46,7 @@ impl Joiner<'_> {
             return true;
         }
         // Before admission, the choice puts the database in doubt when its way into step begins.
-        let is_used = matches!(self.transfer.place(), Place::Active | Place::Transfer);
-        !is_used
+        !self.transfer.feeds_database()
             || self.context.is_arbitrator()
             || chosen == self.context.me()
             || self.database.is_in_doubt()

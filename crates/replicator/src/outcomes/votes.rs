@@ -155,11 +155,7 @@ impl Outcomes<'_> {
     /// Compares this node's success on `seqno` with the cluster's decision. If an in-doubt database came with the
     /// action, its success is not known: the database is replaced, or all others are replaced with it.
     pub(super) fn check_success(&mut self, seqno: Seqno) {
-        let follows = match self.transfer.place() {
-            Place::Active => !self.context.is_arbitrator(),
-            Place::Transfer => !self.transfer.awaits_snapshot(),
-            Place::Closed | Place::Admission | Place::Final => false,
-        };
+        let follows = self.transfer.feeds_database() && !self.context.is_arbitrator();
         let is_unknown =
             self.database.in_doubt().hides_outcome(seqno) && !planted(Mutant::DoubtIsASuccess);
         let is_mine = follows && !is_unknown;

@@ -288,11 +288,7 @@ impl Replicator {
     /// Returns true if the group's deliveries go into the database, now or in their turn: as far as is known, no SST
     /// will replace it.
     pub fn database_follows(&self) -> bool {
-        match self.transfer.place() {
-            Place::Active => true,
-            Place::Transfer => !self.transfer.awaits_snapshot(),
-            Place::Closed | Place::Admission | Place::Final => false,
-        }
+        self.transfer.feeds_database()
     }
 
     /// Returns the operator's overrides so far, each with the last seqno before it.

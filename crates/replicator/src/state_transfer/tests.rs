@@ -4,6 +4,7 @@ use trireme_group::Uuid;
 
 use super::*;
 use crate::control::Control;
+use crate::forks::Forks;
 use crate::gtid::Gtid;
 use crate::member_state::{MemberState, NodeState};
 
@@ -39,7 +40,7 @@ fn received() -> Gtid {
 
 /// A control state in which the donor is a member, and sends or does not.
 fn control(is_member: bool, sends: bool) -> Control {
-    let mut control = Control::found(Uuid([7; 16]), 9, Vec::new().into(), 1_000);
+    let mut control = Control::found(Uuid([7; 16]), 9, Forks::default(), 1_000);
     if is_member {
         let mut state = MemberState::new(NodeState::Donor);
         state.donates_to = sends.then(me);

@@ -9,7 +9,7 @@ use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::plan::Plan;
-use crate::server::{Errand, Span};
+use crate::server::{Ddl, Errand, Span};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[
@@ -65,7 +65,10 @@ pub(super) fn two_die(stage: &mut Stage, n1: Absence, death: Death) -> Play {
     let two = |s: &Stage| SLOW.iter().all(|node| s.members(*node) == 2);
     let statement = Errand {
         ddl: Some(0),
-        repeats: death != Death::Created,
+        effect: match death {
+            Death::Created => Ddl::Once,
+            Death::Swapped | Death::Begun => Ddl::Each,
+        },
         ..Errand::default()
     };
     if n1 == Absence::WasDead {

@@ -7,7 +7,6 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OldLogRemovedFirst],
@@ -18,18 +17,13 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N3], &[N1, N2]);
-    stage.strike(Fault::SlowAppliers {
-        node: N2,
-        factor: 10_000,
-        for_us: 0,
-    });
+    stage.slow_appliers(N2, 10_000);
     let x = stage.write(N1, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     stage.check("n2 is behind", !stage.has_applied(N2, x))?;
     let all = [N1, N2, N3];
     for node in all {
-        stage.world.machines[node].disk.lose_power(|| false);
-        stage.crash(node, true);
+        stage.lose_power(node);
     }
     stage.join(&[N3], &[N1, N2]);
     for node in all {

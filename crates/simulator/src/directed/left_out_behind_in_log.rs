@@ -5,7 +5,6 @@
 //! before its log is near the others' ends.
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
-use crate::fault::Fault;
 
 /// Number of transactions while n3 is away.
 const MANY: u32 = 300;
@@ -27,7 +26,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    appliers_slow_down(stage, 2_000);
+    stage.slow_appliers(N3, 2_000);
     for at in 0..12 {
         stage.write(N1, &[row(at)]);
     }
@@ -36,7 +35,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.write(N1, &[row(at)]);
     }
     stage.until("n3 is left out", is_left_out)?;
-    appliers_slow_down(stage, 1);
+    stage.slow_appliers(N3, 1);
     stage.part(&[N3], &[N1, N2]);
     let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
     stage.until("n1 has committed them with n2", |s| {
@@ -49,14 +48,6 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n3 has caught up", |s| !is_left_out(s))?;
     stage.must("its log is near", behind(stage) <= NEAR);
     Ok(())
-}
-
-fn appliers_slow_down(stage: &mut Stage, factor: u64) {
-    stage.strike(Fault::SlowAppliers {
-        node: N3,
-        factor,
-        for_us: 0,
-    });
 }
 
 fn is_left_out(stage: &Stage) -> bool {

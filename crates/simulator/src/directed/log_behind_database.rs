@@ -9,7 +9,6 @@ use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[
@@ -31,11 +30,7 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(N1, &[row(1)]);
     let everywhere = |s: &Stage| s.acknowledged(x) && s.has_applied(N2, x);
     stage.until("n1 and n2 have X", everywhere)?;
-    stage.strike(Fault::SlowAppliers {
-        node: N1,
-        factor: 10_000,
-        for_us: 0,
-    });
+    stage.slow_appliers(N1, 10_000);
     let y = stage.write(N2, &[row(2)]);
     stage.until("Y is committed", |s| s.acknowledged(y))?;
     stage.check("n1 is behind", !stage.has_applied(N1, y))?;

@@ -9,7 +9,6 @@ use trireme_mutants::Mutant;
 
 use super::cluster::streaming;
 use super::{Directed, N1, N2, N3, Play, Stage, row};
-use crate::fault::Fault;
 use crate::server::Errand;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -30,11 +29,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.strike(Fault::SlowAppliers {
-        node: N3,
-        factor: 500,
-        for_us: 0,
-    });
+    stage.slow_appliers(N3, 500);
     let rows = [row(1), row(2), row(3), row(4)];
     let streamed = stage.errand(
         N1,

@@ -14,7 +14,6 @@ use trireme_mutants::Mutant;
 
 use super::cluster::streaming;
 use super::{Directed, N1, N2, N3, Play, Stage, row};
-use crate::fault::Fault;
 use crate::seen::{ClientTrx, NodeId};
 use crate::server::{Errand, Span};
 
@@ -45,11 +44,7 @@ fn play(stage: &mut Stage) -> Play {
     let applied = |s: &Stage| position(s, N3) == position(s, N2);
     stage.until("and has applied them", applied)?;
     stage.check("A goes on", fragments(stage, N3, a) == 2)?;
-    stage.strike(Fault::SlowAppliers {
-        node: N3,
-        factor: 10_000,
-        for_us: 0,
-    });
+    stage.slow_appliers(N3, 10_000);
     stage.until("A is committed", |s| s.acknowledged(a))?;
     let all = fragments(stage, N1, a);
     stage.until("n3 has all of A", |s| fragments(s, N3, a) == all)?;

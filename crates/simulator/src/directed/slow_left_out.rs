@@ -7,7 +7,6 @@ use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
 use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::LeftOutStops],
@@ -22,11 +21,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.strike(Fault::SlowAppliers {
-        node: N3,
-        factor: 2_000,
-        for_us: 0,
-    });
+    stage.slow_appliers(N3, 2_000);
     let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
     // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);

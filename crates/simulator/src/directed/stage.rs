@@ -11,7 +11,7 @@ use super::cluster::{N1, N2, NEVER_US};
 use crate::fault::Fault;
 use crate::saved_state::SavedState;
 use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
-use crate::server::Errand;
+use crate::server::{Ddl, Errand};
 use crate::world::{Happening, World};
 
 /// Time limit for each event for which a schedule waits.
@@ -193,7 +193,7 @@ impl<'a> Stage<'a> {
             node,
             Errand {
                 ddl: Some(table),
-                fails: true,
+                effect: Ddl::Fails,
                 ..Errand::default()
             },
         )
@@ -432,6 +432,15 @@ impl<'a> Stage<'a> {
     pub fn is_held_still(&self, node: NodeId) -> bool {
         self.process(node)
             .is_some_and(|process| process.server.is_held_still())
+    }
+
+    /// Slows down the node's appliers by this factor, for good.
+    pub fn slow_appliers(&mut self, node: NodeId, factor: u64) {
+        self.strike(Fault::SlowAppliers {
+            node,
+            factor,
+            for_us: 0,
+        });
     }
 
     /// Slows down the node's disk and processor by this factor.

@@ -25,10 +25,8 @@ pub struct Errand {
     pub rolls_back: bool,
     /// Instead of all that: DDL on this table.
     pub ddl: Option<u32>,
-    /// The DDL fails, on all nodes alike.
-    pub fails: bool,
-    /// The DDL may be executed twice without an error, as a swap of names.
-    pub repeats: bool,
+    /// The effect of the DDL.
+    pub effect: Ddl,
 }
 
 impl Errand {
@@ -54,11 +52,7 @@ impl Server {
         client.writes.writer = trx;
         if let Some(table) = errand.ddl {
             client.table = table;
-            client.ddl = match (errand.fails, errand.repeats) {
-                (true, _) => Ddl::Fails,
-                (false, true) => Ddl::Each,
-                (false, false) => Ddl::Once,
-            };
+            client.ddl = errand.effect;
             client.script.push((table, true));
         }
         let writes = errand.writes.iter().map(|key| (*key, true));

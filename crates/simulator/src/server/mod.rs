@@ -41,3 +41,4 @@ pub use errand::Errand;
 pub use plan::{AdminPlan, Flush, ServerPlan, Span, Speed, Workload};
 pub use server::Server;
 pub use transfer::{Cargo, Transfer};
+pub use writeset::Ddl;

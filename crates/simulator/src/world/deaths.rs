@@ -23,7 +23,7 @@ impl World {
 
     /// The same, after so many steps.
     pub(crate) fn doom_after(&mut self, node: NodeId, steps: u64, power_loss: bool) {
-        let Some(start) = self.is_to_die(node, power_loss) else {
+        let Some(start) = self.note_dying(node, power_loss) else {
             return;
         };
         self.machines[node].doom.seal(steps);
@@ -33,13 +33,13 @@ impl World {
 
     /// The same, but the steps count from the next renaming or removal of a file on, however late that is.
     pub(crate) fn doom_at_rename(&mut self, node: NodeId, steps: u64) {
-        if self.is_to_die(node, false).is_some() {
+        if self.note_dying(node, false).is_some() {
             self.machines[node].doom.seal_at_rename(steps);
         }
     }
 
     /// Notes that the node's process will die. Returns the first start of the process.
-    fn is_to_die(&mut self, node: NodeId, power_loss: bool) -> Option<u64> {
+    fn note_dying(&mut self, node: NodeId, power_loss: bool) -> Option<u64> {
         let forgets = !self.keeps_log(power_loss);
         let machine = &mut self.machines[node];
         let start = machine.process.as_ref()?.first_start;
