@@ -181,7 +181,7 @@ impl Engine {
             return Err(StartError::NoMoreOverrides);
         }
         let first = beginning.prepare(&mut storage, &mut recovered, &mut connect)?;
-        self.notes.extend(storage.take_notes());
+        storage.drain_notes(&mut self.notes);
         let config = group::Config {
             append_is_durable: !flush_appends,
             expect: expect.map_or(0, |expected| expected.nodes),
@@ -343,9 +343,9 @@ impl Engine {
     /// [`Host::send`] may leave the node when this returns, and not before.
     pub fn pump(&mut self, now_ms: u64, host: &mut dyn Host) {
         if let Some(link) = &mut self.link {
-            self.notes.extend(link.storage.take_notes());
+            link.storage.drain_notes(&mut self.notes);
         }
-        for note in std::mem::take(&mut self.notes) {
+        for note in self.notes.drain(..) {
             host.warn(&note);
         }
         self.tell_history(host);

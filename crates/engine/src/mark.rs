@@ -92,8 +92,9 @@ impl Marker {
         }
     }
 
-    pub(crate) fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+    /// Moves the messages that the operator has not got yet to the end of `notes`.
+    pub(crate) fn drain_notes(&mut self, notes: &mut Vec<String>) {
+        notes.append(&mut self.notes);
     }
 
     /// Compares the mark of an earlier connection with the log that was found, which ends at address `end`. Err: the
@@ -354,7 +355,8 @@ mod tests {
         for end in 200..210 {
             marker.advance(end);
         }
-        let notes = marker.take_notes();
+        let mut notes = Vec::new();
+        marker.drain_notes(&mut notes);
         assert_eq!(notes.len(), 1);
         assert!(notes[0].contains("repl.mark_dir"), "{}", notes[0]);
         assert_eq!(marker.examine(Some(&session()), BOOT, 0), Ok(()));

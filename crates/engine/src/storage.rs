@@ -114,11 +114,10 @@ impl Storage {
         self.resumed.as_ref()
     }
 
-    /// Takes the messages that the operator has not got yet.
-    pub fn take_notes(&mut self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut self.notes);
-        notes.extend(self.marker.take_notes());
-        notes
+    /// Moves the messages that the operator has not got yet to the end of `notes`.
+    pub fn drain_notes(&mut self, notes: &mut Vec<String>) {
+        notes.append(&mut self.notes);
+        self.marker.drain_notes(notes);
     }
 
     /// Returns the counts since the connection began.

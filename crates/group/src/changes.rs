@@ -138,6 +138,9 @@ impl Changes {
             true => log.latest(),
             false => &log.committed().configuration,
         };
+        if !self.may_differ(current, branches, since) {
+            return None;
+        }
         let mut requested = std::mem::take(self);
         // A process without a history, which asked for admission here, may have joined another cluster since.
         requested
@@ -170,6 +173,23 @@ impl Changes {
         None
     }
 
+    /// Returns false if the next configuration is certainly this one. It allocates nothing: the leader asks after each
+    /// event.
+    fn may_differ(&self, current: &Configuration, branches: Branches, since: TimeMs) -> bool {
+        let changes = |m: &Member| {
+            is_gone(branches, since, m) || vote(branches, m, true) != (m.voter, m.weight)
+        };
+        let is_requested = !self.admit.is_empty()
+            || !self.leave.is_empty()
+            || !self.weights.is_empty()
+            || self.reform.is_some();
+        is_requested
+            || current.override_id.is_some()
+            || current.total_weight() == 0
+            || current.member(branches.context.me()).is_none()
+            || current.members.iter().any(changes)
+    }
+
     /// Returns the configuration that follows `current`.
     fn applied(self, current: &Configuration, branches: Branches, since: TimeMs) -> Configuration {
         let mut next = Configuration {
@@ -197,11 +217,8 @@ impl Changes {
             if let Some(weight) = self.weights.get(&member.incarnation) {
                 member.full_weight = *weight;
             }
-            // Only a member of the current configuration gets a vote: a process that this one admits has yet to join.
-            let sits = current.member(member.incarnation).is_some();
-            let joined = branches.component.has_joined(member.incarnation);
-            member.voter |= sits && joined || planted(Mutant::JoinerVotesAtOnce);
-            member.weight = if member.voter { member.full_weight } else { 0 };
+            let is_member = current.member(member.incarnation).is_some();
+            (member.voter, member.weight) = vote(branches, member, is_member);
         }
         next.sort();
         let outlived = self.reform.is_some_and(|left| current.number <= left);
@@ -235,21 +252,34 @@ fn successors<'a>(known: Known<'a>, seat: &'a Member) -> impl Iterator<Item = &'
     another.map(|(_, peer)| peer)
 }
 
-/// Removes members that are proven dead or silent for too long, if the remaining members keep the majority (rule 10).
+/// Returns true if this member has JOINED, and its vote, in the next configuration. Only a member of the current one
+/// gets a vote: a process that the next one admits has yet to join.
+fn vote(branches: Branches, member: &Member, is_member: bool) -> (bool, u8) {
+    let joined = is_member && branches.component.has_joined(member.incarnation);
+    let voter = member.voter || joined || planted(Mutant::JoinerVotesAtOnce);
+    (voter, if voter { member.full_weight } else { 0 })
+}
+
+/// Removes members that are gone, if the remaining members keep the majority (rule 10).
 fn leave_out_the_dead(branches: Branches, since: TimeMs, next: &mut Configuration) {
-    let (known, now) = (branches.known(), branches.context.now());
-    let timeout_ms = known.context.config().removal_timeout_ms();
-    let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
-    let gone = |m: &Member| match known.peers.get(m.incarnation) {
-        // The replica's process has restarted: its new process takes the place, if it lives.
-        _ if m.replica == known.my_replica() || successors(known, m).any(speaks) => false,
-        Some(peer) if peer.dead || branches.has_gone_on_alone(m) => true,
-        Some(peer) => now >= peer.heard_at.max(since) + timeout_ms,
-        None => now >= since + timeout_ms,
-    };
+    let gone = |m: &Member| is_gone(branches, since, m);
     if next.is_majority(next.weight_of(|m| !gone(m))) {
         next.members.retain(|m| !gone(m));
     }
+}
+
+/// Returns true if this member is proven dead, or silent for too long. If the replica's process has restarted, its new
+/// process takes the place, if it lives.
+fn is_gone(branches: Branches, since: TimeMs, member: &Member) -> bool {
+    let (known, now) = (branches.known(), branches.context.now());
+    let timeout_ms = known.context.config().removal_timeout_ms();
+    let is_silent = match known.peers.get(member.incarnation) {
+        Some(peer) if peer.dead || branches.has_gone_on_alone(member) => true,
+        Some(peer) => now >= peer.heard_at.max(since) + timeout_ms,
+        None => now >= since + timeout_ms,
+    };
+    let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
+    is_silent && member.replica != known.my_replica() && !successors(known, member).any(speaks)
 }
 
 #[cfg(test)]

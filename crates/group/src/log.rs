@@ -129,6 +129,9 @@ impl Log {
         quorum: impl Fn(&Configuration) -> Position,
     ) -> Option<Position> {
         let committed = self.committed.position;
+        if self.tail.end() == committed {
+            return None;
+        }
         let mut later: Vec<_> = self.uncommitted().collect();
         if planted(Mutant::OutdatedViewElects) {
             later.clear();

@@ -9,6 +9,8 @@ use crate::status::LocalState;
 pub(crate) struct Announcements {
     /// The members with a vote, as told to the group; None: tell the group (again).
     joined: Option<Vec<Incarnation>>,
+    /// The control state at this position has just these members with a vote.
+    joined_at: Position,
     /// The state as told to the log.
     state: LocalState,
 }
@@ -17,6 +19,7 @@ impl Default for Announcements {
     fn default() -> Announcements {
         Announcements {
             joined: None,
+            joined_at: 0,
             state: LocalState::Initialized,
         }
     }
@@ -25,8 +28,11 @@ impl Default for Announcements {
 impl Announcements {
     /// Returns the members with a vote and the position that they hold for, if the group must be told.
     pub(crate) fn joined(&mut self, control: &Control) -> Option<(Position, Vec<Incarnation>)> {
+        // All control states of one position have the same members.
+        let is_compared = self.joined_at == control.position;
+        self.joined_at = control.position;
         let told = self.joined.iter().flatten().copied();
-        if self.joined.is_some() && control.members.joined().eq(told) {
+        if self.joined.is_some() && (is_compared || control.members.joined().eq(told)) {
             return None;
         }
         let members: Vec<_> = control.members.joined().collect();

@@ -60,6 +60,9 @@ impl Callers {
 
     /// Takes the reads for which the group must be asked now: the submissions that they waited for are ordered.
     pub(crate) fn take_due_reads(&mut self, is_in_flight: impl Fn(u64) -> bool) -> Vec<Ticket> {
+        if self.behind.is_empty() {
+            return Vec::new();
+        }
         let waits = |(number, _): &(u64, Ticket)| is_in_flight(*number);
         let (behind, due) = std::mem::take(&mut self.behind)
             .into_iter()

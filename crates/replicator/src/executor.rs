@@ -81,6 +81,7 @@ impl Executor {
     pub(crate) fn begin_at(&mut self, history: Uuid, seqno: Seqno) {
         self.history = history;
         self.order = Order::new(seqno);
+        self.queue.recount();
     }
 
     /// Forgets the history: the database does not count, and an SST must replace it.

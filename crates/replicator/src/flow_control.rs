@@ -156,9 +156,9 @@ impl FlowControl {
 
     /// Returns true if the group has left this node out recently, and may do so again.
     fn relapses(&self, context: &Context, control: &Control) -> bool {
-        let may =
-            context.options().fc_desync_after_ms > 0 && control.members.may_leave_out(context.me());
-        may && self.back_off.is_remembered(context.now_ms())
+        context.options().fc_desync_after_ms > 0
+            && self.back_off.is_remembered(context.now_ms())
+            && control.members.may_leave_out(context.me())
     }
 
     /// Returns true if an own write-set may go now; it counts as gone.

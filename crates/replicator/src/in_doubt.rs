@@ -176,13 +176,11 @@ impl MemberStates {
     /// Chooses the furthest database, when all data members have reported that they are in doubt. Returns its member and
     /// its position, if it was chosen just now.
     pub(crate) fn choose_database(&mut self) -> Option<(Incarnation, Seqno)> {
-        let is_waited_for = self
-            .data_members()
-            .any(|(_, member_state)| member_state.doubt.is_none());
-        let is_chosen = self
-            .data_members()
-            .any(|(_, member_state)| member_state.trusted);
-        if is_waited_for || is_chosen || self.has_database() {
+        let is_any = |holds: fn(&MemberState) -> bool| self.data_members().any(|(_, m)| holds(m));
+        if is_any(|member| member.doubt.is_none()) {
+            return None; // nearly always: each entry asks
+        }
+        if is_any(|member| member.trusted) || self.has_database() {
             return None;
         }
         let furthest = self

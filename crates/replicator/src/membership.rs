@@ -118,6 +118,9 @@ impl Membership<'_> {
 
     /// Reports this node's applied watermark, when that is due.
     pub(crate) fn report_applied(&mut self) {
+        if !self.retention.report_is_due(self.context) {
+            return;
+        }
         let (may_write, low) = (self.may_write(), self.executor.low());
         let least_seen = self.submissions.least_seen();
         let watermark: Option<Seqno> =

@@ -246,8 +246,9 @@ impl Replicator {
         while let Some(held) = self.clients().send_held() {
             self.outcomes().drop_held(&held);
         }
-        self.membership().charge_flow();
-        self.membership().report_applied();
+        let mut membership = self.membership();
+        membership.charge_flow();
+        membership.report_applied();
         self.tell_joined();
         let is_full = self.log_reader.is_full(self.context.options());
         self.intake.shed(is_full);
@@ -258,16 +259,18 @@ impl Replicator {
 
     /// Advances the running transfer, and this node's state in the order.
     fn pursue_transfer(&mut self, history: &dyn History) {
-        self.joiner().tell_progress();
-        self.joiner().pull_control_state();
-        if let Some(sender) = self.joiner().use_control_state() {
+        let mut joiner = self.joiner();
+        joiner.tell_progress();
+        joiner.pull_control_state();
+        if let Some(sender) = joiner.use_control_state() {
             self.begin_transfer(Some(sender));
         }
         self.process_intake(history);
-        self.joiner().retry_state_request();
+        let mut joiner = self.joiner();
+        joiner.retry_state_request();
         let mut step = Step::Taken;
         while step == Step::Taken {
-            step = self.joiner().step(history);
+            step = joiner.step(history);
         }
         if step == Step::Over {
             self.finish_transfer();

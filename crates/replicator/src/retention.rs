@@ -82,6 +82,13 @@ impl Retention {
         self.positions.get(next).map_or(last, |(_, next)| *next - 1)
     }
 
+    /// Returns true if it is time for [`Self::report`].
+    pub(crate) fn report_is_due(&self, context: &Context) -> bool {
+        let thresholds = &context.options().thresholds;
+        self.unreported_write_sets >= thresholds.report_write_sets
+            || context.now_ms() >= self.report_deadline_ms(thresholds)
+    }
+
     /// Returns the applied watermark that this node must report now: nothing that it submits from now on has seen less.
     /// `low`: everything up to it is released. `least_seen`: the least last_seen of own write-sets in flight.
     pub(crate) fn report(
@@ -91,13 +98,7 @@ impl Retention {
         low: Seqno,
         least_seen: Option<Seqno>,
     ) -> Option<Seqno> {
-        let (now_ms, thresholds) = (context.now_ms(), &context.options().thresholds);
-        let is_due = self.unreported_write_sets >= thresholds.report_write_sets
-            || now_ms >= self.report_deadline_ms(thresholds);
-        if !is_due {
-            return None;
-        }
-        (self.unreported_write_sets, self.reported_ms) = (0, now_ms);
+        (self.unreported_write_sets, self.reported_ms) = (0, context.now_ms());
         if context.abstains() || !may_write {
             return None;
         }
@@ -231,11 +232,14 @@ mod tests {
         let thresholds = context.options().thresholds;
         let mut retention = Retention::default();
         context.advance(thresholds.report_ms);
+        assert!(retention.report_is_due(&context));
         assert_eq!(retention.report(&context, true, 5, Some(3)), Some(3));
-        assert_eq!(retention.report(&context, true, 5, None), None, "just now");
+        assert!(!retention.report_is_due(&context), "just now");
         (0..thresholds.report_write_sets).for_each(|_| retention.certified());
+        assert!(retention.report_is_due(&context));
         assert_eq!(retention.report(&context, true, 5, Some(9)), Some(5));
         context.advance(2 * thresholds.report_ms);
+        assert!(retention.report_is_due(&context));
         assert_eq!(retention.report(&context, false, 5, None), None);
     }
 }

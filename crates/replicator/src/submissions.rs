@@ -179,6 +179,11 @@ impl Submissions {
         self.lost_rollbacks.push(trx);
     }
 
+    /// Returns true if a rollback fragment is still to be sent.
+    pub(crate) fn has_lost_rollbacks(&self) -> bool {
+        !self.lost_rollbacks.is_empty()
+    }
+
     /// Submits the rollback fragments that could not be sent, or that the group let go of when it lost the majority,
     /// whatever their fate. The next view may leave their transactions open, and one rollback too many does no harm.
     /// Returns true if a write-set or total-order action may follow: it may hold the locks of these transactions, so

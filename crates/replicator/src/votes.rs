@@ -57,6 +57,11 @@ impl Votes {
                 .is_some_and(|open| open.cast.contains_key(&member))
     }
 
+    /// Returns true if a vote is open.
+    pub(crate) fn is_any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Returns the seqnos with open votes.
     pub(crate) fn open(&self) -> impl Iterator<Item = Seqno> + '_ {
         self.open.keys().copied()

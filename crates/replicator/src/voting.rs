@@ -174,6 +174,9 @@ impl Voting {
         let Some(control) = context.control() else {
             return Vec::new();
         };
+        if self.disputes.is_empty() && self.presumed.is_empty() && !control.votes.is_any_open() {
+            return Vec::new();
+        }
         let differs =
             |seqno: &Seqno| self.disputes.contains_key(seqno) || self.presumed.contains_key(seqno);
         let asked = control.votes.open();

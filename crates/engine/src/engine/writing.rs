@@ -180,7 +180,9 @@ impl Engine {
              refuses statements; remove the cause, then restart it (or set wsrep_cluster_address again)"
         ));
         self.volume_fails(&mut storage, is_lack);
-        for note in storage.take_notes() {
+        let mut notes = Vec::new();
+        storage.drain_notes(&mut notes);
+        for note in notes {
             host.warn(&note);
         }
         self.ended_log = Some(storage);

@@ -76,6 +76,9 @@ pub(crate) struct ApplyQueue {
     last_in_log: Position,
     running: BTreeMap<WorkId, Running>,
     next_id: WorkId,
+    /// Number of write-sets at the front that are known to be ready: they stay so.
+    ready: usize,
+    /// Number of ready tasks that the server's threads were told of.
     announced: usize,
     /// True if it was noted that the server gets write-sets.
     applying_noted: bool,
@@ -176,12 +179,18 @@ impl ApplyQueue {
         }
         self.here = 0;
         self.count_here();
+        self.recount();
         self.applies = self
             .queue
             .iter()
             .filter(|q| matches!(q.task, Task::Apply(_)))
             .count();
         removed
+    }
+
+    /// Forgets which tasks are ready; [`Self::announce`] checks them again.
+    pub(crate) fn recount(&mut self) {
+        self.ready = 0;
     }
 
     /// Returns true if the task at the queue's front may run.
@@ -221,6 +230,7 @@ impl ApplyQueue {
             _ => {}
         }
         self.announced = self.announced.saturating_sub(1);
+        self.ready = self.ready.saturating_sub(1);
         let running = match &task {
             Task::Apply(apply) => {
                 self.applies -= 1;
@@ -317,19 +327,24 @@ impl ApplyQueue {
                 }
             }
         }
-        let mut ready = 0_usize;
-        for queued in self.queue.iter().take(MAX_ANNOUNCED) {
-            if !self.is_ready(queued, low) {
-                break;
-            }
-            ready += 1;
-            if !matches!(queued.task, Task::Apply(_)) {
-                break;
-            }
-        }
+        let ready = self.count_ready(low);
         announced.wake = ready.saturating_sub(self.announced);
         self.announced = ready;
         announced
+    }
+
+    /// Returns the number of tasks at the front that are ready, at most [`MAX_ANNOUNCED`]. Behind a task that is no
+    /// write-set none is, and that one is no longer ready when a write-set before it runs.
+    fn count_ready(&mut self, low: Seqno) -> usize {
+        loop {
+            let next = self.queue.get(self.ready);
+            let next = next.filter(|_| self.ready < MAX_ANNOUNCED);
+            match next.filter(|next| self.is_ready(next, low)) {
+                Some(next) if matches!(next.task, Task::Apply(_)) => self.ready += 1,
+                Some(_) => return self.ready + 1,
+                None => return self.ready,
+            }
+        }
     }
 }
 
@@ -346,7 +361,11 @@ pub(crate) struct Announced {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use trireme_group::{Incarnation, Uuid};
+
     use super::*;
+    use crate::work::Apply;
 
     #[test]
     fn a_report_of_the_last_connection_finishes_nothing_of_this_one() {
@@ -358,5 +377,39 @@ mod tests {
         let running = queue.take(0).expect("nothing else runs").id;
         assert_eq!(queue.done(stuck), None);
         assert_eq!(queue.done(running), Some(Running::Other));
+    }
+
+    fn apply(seqno: Seqno) -> Task {
+        let apply = Apply {
+            gtid: Gtid {
+                uuid: Uuid([7; 16]),
+                seqno,
+            },
+            source: Incarnation(Uuid([1; 16])),
+            trx: 1,
+            conn: 1,
+            flags: flags::TRX_END,
+            depends_on: 0,
+            data: Bytes::new(),
+        };
+        Task::Apply(Box::new(apply))
+    }
+
+    #[test]
+    fn each_ready_task_is_announced_once_and_again_if_it_had_to_wait_once_more() {
+        let mut queue = ApplyQueue::default();
+        queue.push(apply(1), 0, Payload::None);
+        queue.push(Task::Synced, 0, Payload::None);
+        assert_eq!(queue.announce(0).wake, 2);
+        let first = queue.take(0).expect("it is ready").id;
+        assert!(queue.take(0).is_none(), "the write-set runs");
+        assert_eq!(queue.announce(0).wake, 0);
+        queue.done(first);
+        queue.push(apply(2), 0, Payload::None);
+        assert_eq!(queue.announce(1).wake, 1, "not what stands behind it");
+        let second = queue.take(1).expect("nothing runs").id;
+        queue.done(second);
+        assert_eq!(queue.announce(1).wake, 1);
+        assert_eq!(queue.announce(1).wake, 0);
     }
 }

@@ -106,12 +106,12 @@ impl Outcomes<'_> {
 
     /// Submits the ballots that this node has to cast.
     pub(crate) fn pursue_votes(&mut self) {
-        let may_write = (self.lifecycle).may_write(self.context, self.transfer);
-        if self.context.abstains() || !may_write {
-            return;
-        }
         let (executor, now_ms) = (&self.executor, self.context.now_ms());
         let ballots = (self.voting).ballots(self.context, |seqno| executor.has_passed(seqno));
+        let is_silent = ballots.is_empty() || self.context.abstains();
+        if is_silent || !(self.lifecycle).may_write(self.context, self.transfer) {
+            return;
+        }
         for (seqno, message) in ballots {
             (self.submissions).submit_once(now_ms, Sent::Vote(seqno), &message, self.out);
         }
