@@ -217,6 +217,7 @@ mutants! {
         another_read_back: AnotherReadBack,
         waiting_not_pinned: WaitingNotPinned,
         laggard_not_pinned: LaggardNotPinned,
+        begun_transfer_not_pinned: BegunTransferNotPinned,
         non_primary_overtakes_pause: NonPrimaryOvertakesPause,
         old_view_is_primary: OldViewIsPrimary,
         pause_after_donors_loss: PauseAfterDonorsLoss,

@@ -8,8 +8,12 @@ use trireme_group::{Delivery, NotNow, Position};
 pub trait History {
     /// Returns the first seqno from which this node can serve others without a gap; None if the log is empty.
     fn first_seqno(&self) -> Option<Seqno>;
+    /// Returns the position of the entry with this seqno, if it is here; reading it may still fail.
+    fn position_of(&self, seqno: Seqno) -> Option<Position>;
     /// Returns true if the entry with this seqno is here; reading it may still fail.
-    fn has(&self, seqno: Seqno) -> bool;
+    fn has(&self, seqno: Seqno) -> bool {
+        self.position_of(seqno).is_some()
+    }
     /// Reads entries with a seqno, from `from` on, in order, until `max_bytes` are filled (at least one if there is
     /// one). Empty if `from` is not there.
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow>;
@@ -73,8 +77,8 @@ impl History for NoHistory {
         None
     }
 
-    fn has(&self, _seqno: Seqno) -> bool {
-        false
+    fn position_of(&self, _seqno: Seqno) -> Option<Position> {
+        None
     }
 
     fn read(&self, _from: Seqno, _max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {

@@ -16,6 +16,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::context::Context;
 use crate::history::History;
+use crate::member_state::NodeState;
 use crate::thresholds::Thresholds;
 use marks::Marks;
 use pins::Pins;
@@ -112,8 +113,8 @@ impl Retention {
         self.reported_ms + thresholds.report_ms
     }
 
-    /// Returns the entries that the log must keep, for this node, whose database follows the order, and for members
-    /// that may lack them.
+    /// Returns the entries that the log must keep, for this node, whose database follows the order, for joiners that
+    /// pull them, and for members that may lack them.
     pub(crate) fn pin(&mut self, context: &Context, low: Seqno) -> Option<Pin> {
         let control = context.control()?;
         let wraps = context.is_arbitrator() && planted(Mutant::ArbitratorLogWraps);
@@ -145,8 +146,12 @@ impl Retention {
                 self.pins.keep(context.now_ms(), needed_from, unflushed_ms)
             }
         };
+        let is_joiner = |member| control.members.state_of(member) == Some(NodeState::Joiner);
+        self.served.keep(is_joiner);
+        let pulled_from = self.served.needed_from();
+        let pulled_from = pulled_from.filter(|_| !planted(Mutant::BegunTransferNotPinned));
         Some(Pin {
-            keep_from,
+            keep_from: pulled_from.map_or(keep_from, |position| position.min(keep_from)),
             unreported,
         })
     }
@@ -161,15 +166,14 @@ impl Retention {
         first: Option<Seqno>,
         (peer, seqno): (Incarnation, Seqno),
     ) -> bool {
-        let lasts_ms = context.options().thresholds.unflushed_ms;
         first.is_some_and(|first| first <= seqno)
             || seqno > others_may_lack_above(context, low)
-            || (self.served).goes_on(peer, seqno, context.now_ms(), lasts_ms)
+            || self.served.goes_on(peer, seqno)
     }
 
-    /// Notes that a peer was given entries from `seqno` on.
-    pub(crate) fn served(&mut self, peer: Incarnation, seqno: Seqno, now_ms: u64) {
-        self.served.note(peer, seqno, now_ms);
+    /// Notes that a peer was given entries from this one on. Returns true if the log must be told at once to keep them.
+    pub(crate) fn served(&mut self, peer: Incarnation, seqno: Seqno, position: Position) -> bool {
+        self.served.note(peer, seqno, position)
     }
 }
 

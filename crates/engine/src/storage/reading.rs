@@ -158,9 +158,8 @@ impl History for Storage {
         Some(first.max(self.findings.unreadable() + 1))
     }
 
-    fn has(&self, seqno: Seqno) -> bool {
-        let log = self.log.as_ref();
-        log.is_some_and(|log| log.position_of_seqno(seqno).is_some())
+    fn position_of(&self, seqno: Seqno) -> Option<Position> {
+        self.log.as_ref()?.position_of_seqno(seqno)
     }
 
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {

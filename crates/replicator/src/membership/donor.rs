@@ -36,10 +36,12 @@ impl Membership<'_> {
     ) {
         let (low, first) = (self.executor.low(), history.first_seqno());
         let serves = (self.retention).serves(self.context, low, first, (from, seqno));
-        if serves && history.has(seqno) {
+        if let Some(position) = history.position_of(seqno).filter(|_| serves) {
             let options = self.context.options();
             let (part_bytes, chunk_bytes) = (options.ist_part_bytes, options.ist_chunk_bytes);
-            self.retention.served(from, seqno, self.context.now_ms());
+            if self.retention.served(from, seqno, position) {
+                self.pin_log();
+            }
             self.out.push(Action::Serve(Pull {
                 to: from,
                 seqno,

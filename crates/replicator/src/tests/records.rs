@@ -57,8 +57,9 @@ impl History for Records {
             .map(|(seqno, _)| *seqno)
     }
 
-    fn has(&self, seqno: Seqno) -> bool {
-        seqno >= self.first && self.by_seqno.contains_key(&seqno)
+    fn position_of(&self, seqno: Seqno) -> Option<Position> {
+        let record = self.by_seqno.get(&seqno).filter(|_| seqno >= self.first);
+        record.map(|record| record.position)
     }
 
     fn read(&self, from: Seqno, max_bytes: usize) -> Result<Vec<Recorded>, NotNow> {

@@ -133,6 +133,7 @@ schedules! {
     wiped_in_pending_view,
     laggard_beyond_the_floor,
     slow_database_long_log,
+    ist_outlasts_log,
     no_descriptors,
     cut_off_while_held,
     cut_off_stops_first,
