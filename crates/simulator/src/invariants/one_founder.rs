@@ -2,7 +2,7 @@
 //! without choosing a node").
 //!
 //! Two founders would make two clusters with one configuration, and each may have acknowledged commits. A founder
-//! that dies before it has told anyone has founded nothing.
+//! that dies before it has told anyone has founded nothing, unless its log was written: then it goes on by itself.
 
 use trireme_group::Uuid;
 
@@ -14,8 +14,8 @@ use crate::seen::{NodeId, Seen, Sight, TimeUs};
 #[derive(Default)]
 pub struct OneFounder {
     first: Option<Founding>,
-    /// Histories whose founders died during the founding, so that nobody has heard of them.
-    stillborn: Vec<Uuid>,
+    /// Histories whose founders died during the founding, so that nobody else has heard of them.
+    stillborn: Vec<(NodeId, Uuid)>,
 }
 
 struct Founding {
@@ -25,15 +25,36 @@ struct Founding {
 }
 
 impl OneFounder {
-    /// Err: a process has heard of a history whose founder was believed dead before it could tell anyone.
-    fn heard_of(&self, node: NodeId, history: Uuid) -> Result<(), String> {
-        match self.stillborn.contains(&history) {
-            true => Err(format!(
-                "{} goes on with {history}, whose founder died as it founded it",
-                name(node)
-            )),
-            false => Ok(()),
+    /// Err: there is another founder.
+    fn founds(&mut self, founding: Founding) -> Result<(), String> {
+        if let Some(first) = &self.first {
+            let (founder, before) = (name(first.node), first.history);
+            let (node, history) = (name(founding.node), founding.history);
+            return Err(format!(
+                "{node} founds {history}, and {founder} had founded {before}"
+            ));
         }
+        self.first = Some(founding);
+        Ok(())
+    }
+
+    /// Err: a process has heard of a history whose founder died before it could tell anyone, or which comes too late.
+    fn heard_of(&mut self, node: NodeId, history: Uuid, at_us: TimeUs) -> Result<(), String> {
+        let known = self.stillborn.iter().position(|(_, of)| *of == history);
+        let Some(known) = known else { return Ok(()) };
+        let (founder, _) = self.stillborn[known];
+        if node != founder {
+            let node = name(node);
+            return Err(format!(
+                "{node} goes on with {history}, whose founder died as it founded it"
+            ));
+        }
+        self.stillborn.remove(known);
+        self.founds(Founding {
+            node,
+            at_us,
+            history,
+        })
     }
 }
 
@@ -46,12 +67,7 @@ impl Invariant for OneFounder {
         let node = sight.node;
         match &sight.what {
             Seen::Supported { history } => {
-                if let Some(first) = &self.first {
-                    let (founder, before) = (name(first.node), first.history);
-                    let text = format!("{} founds {history}, and {founder}", name(node));
-                    return Err(format!("{text} had founded {before}"));
-                }
-                self.first = Some(Founding {
+                return self.founds(Founding {
                     node,
                     at_us: sight.at_us,
                     history: *history,
@@ -60,10 +76,13 @@ impl Invariant for OneFounder {
             Seen::Stopped { clean: false } => {
                 let dies = |first: &mut Founding| first.node == node && first.at_us == sight.at_us;
                 let stillborn = self.first.take_if(dies);
-                self.stillborn.extend(stillborn.map(|first| first.history));
+                let stillborn = stillborn.map(|first| (first.node, first.history));
+                self.stillborn.extend(stillborn);
             }
-            Seen::BeganAnew { checkpoint } => return self.heard_of(node, checkpoint.history),
-            Seen::Ordered { history, .. } => return self.heard_of(node, *history),
+            Seen::BeganAnew { checkpoint } => {
+                return self.heard_of(node, checkpoint.history, sight.at_us);
+            }
+            Seen::Ordered { history, .. } => return self.heard_of(node, *history, sight.at_us),
             _ => {}
         }
         Ok(())
@@ -72,18 +91,50 @@ impl Invariant for OneFounder {
 
 #[cfg(test)]
 mod tests {
-    use trireme_group::Uuid;
+    use trireme_group::Checkpoint;
 
-    use crate::invariants::story::*;
-    use crate::seen::Seen;
+    use super::*;
+    use crate::invariants::story::Story;
+
+    fn founds(fill: u8) -> Seen {
+        let history = Uuid([fill; 16]);
+        Seen::Supported { history }
+    }
+
+    fn goes_on_with(fill: u8) -> Seen {
+        let history = Uuid([fill; 16]);
+        let checkpoint = Checkpoint {
+            history,
+            ..Checkpoint::default()
+        };
+        Seen::BeganAnew { checkpoint }
+    }
+
+    /// n1 founds history 1, and dies at the same moment. Returns true if what follows is in order.
+    fn may_follow(later: Vec<(NodeId, Seen)>) -> bool {
+        let dies = Seen::Stopped { clean: false };
+        let first = [(0, founds(1)), (0, dies)].map(|(node, what)| (5, node, what));
+        let later = later.into_iter().map(|(node, what)| (6, node, what));
+        let mut invariant = OneFounder::default();
+        let sights = first.into_iter().chain(later);
+        sights
+            .map(|(at_us, node, what)| Sight { at_us, node, what })
+            .all(|sight| invariant.see(&sight).is_ok())
+    }
 
     #[test]
     fn two_founders() {
-        let founds = |fill| Seen::Supported {
-            history: Uuid([fill; 16]),
-        };
         let mut story = Story::new();
         story.see(0, founds(1)).is_clean();
         story.see(1, founds(2)).violates("one-founder");
+    }
+
+    #[test]
+    fn a_founder_that_died_at_once_may_go_on_but_not_beside_another() {
+        assert!(may_follow(vec![(1, founds(2)), (0, goes_on_with(2))]));
+        assert!(may_follow(vec![(0, goes_on_with(1)), (1, goes_on_with(1))]));
+        assert!(!may_follow(vec![(0, goes_on_with(1)), (1, founds(2))]));
+        assert!(!may_follow(vec![(1, founds(2)), (0, goes_on_with(1))]));
+        assert!(!may_follow(vec![(1, goes_on_with(1))]), "it told nobody");
     }
 }
