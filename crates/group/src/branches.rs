@@ -1,4 +1,4 @@
-//! Branches of one history (rule 11): a forced view made one, and other members may have gone on without that view.
+//! Branches of one history: a forced view begins one (rule 11). Members outside of it may go on with another branch.
 //!
 //! In: the forced-view histories of this log and of the peers. Out: whether this component is overruled, whether a peer
 //! is on another branch, and which part of its promise counts. This module only reads; it owns no state.

@@ -1,8 +1,8 @@
 //! The membership changes that members request; the next proposal takes all of them.
 //!
 //! In: requests for admission, for leaving, or for another weight. Out: the next configuration. At most one is pending
-//! at a time; a change keeps the majority of the one before (rule 10); an admitted process has no vote before it has
-//! joined (rule 3).
+//! at a time. The leader removes dead or silent members only if the others have a majority (rule 10). An admitted
+//! process has no vote before it has joined (rule 3).
 
 use std::collections::BTreeMap;
 

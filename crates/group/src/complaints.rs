@@ -1,4 +1,5 @@
-//! Log lines about peers that send messages which no correct member sends: at most one per peer and 10 s.
+//! Log lines about peers that send messages which no correct member sends: at most one line for each
+//! peer in 10 s.
 
 use std::collections::BTreeMap;
 

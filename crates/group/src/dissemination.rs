@@ -1,8 +1,8 @@
 //! Payloads on their way into the log: own submissions until they are delivered, those of others until they are
 //! ordered, and bulk payloads, which a majority holds before they are submitted (rule 8).
 //!
-//! In: submissions, offers, parts, and word of ordered entries. Out: messages, actions, failed submissions. The parts
-//! below know nothing of each other: this module passes an output of one to another.
+//! In: submissions, offers, parts, and ordered entries. Out: messages, actions, failed submissions. `submissions`,
+//! `own_bulk`, `fetching` and `serving` know nothing of each other: this module passes an output of one to another.
 
 mod own;
 

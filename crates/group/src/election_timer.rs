@@ -1,7 +1,7 @@
 //! The time at which this member becomes a candidate (rule 2): the leader timeout, and the pause between attempts.
 //!
-//! In: signs of the leader, failed attempts, the candidate to which this member deferred. Out: the time to stand. A
-//! leader's usual silences must not cause elections, and two candidates should seldom stand at the same time.
+//! In: signs of the leader, failed attempts, the process that this member asked to lead instead. Out: the time to
+//! stand. A leader's usual silences must not cause elections, and two candidates should seldom stand at the same time.
 
 use crate::config::Config;
 use crate::ids::{Incarnation, TimeMs};

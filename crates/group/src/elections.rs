@@ -1,5 +1,5 @@
-//! The parts that elections change, and their result. The candidate is in `election`, its way on when most votes are
-//! amnesiac in `evidence`, the elector in `elector`.
+//! The parts that elections change, and their result. `election` has the candidate, `elector` the elector. `evidence`
+//! is for elections in which the intact voters weigh less than half of the votes.
 
 use std::collections::BTreeSet;
 

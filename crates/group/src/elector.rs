@@ -1,5 +1,4 @@
-//! The coordinator's part as an elector (rules 2, 4): grants pre-votes and promises, and decides when this member
-//! stands itself.
+//! This member as an elector (rules 2, 4): it grants pre-votes and promises, and decides when it stands itself.
 //!
 //! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before any other
 //! process hears of it.

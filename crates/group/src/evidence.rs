@@ -1,7 +1,7 @@
-//! The way on when half of the votes or more are amnesiac (rule 4, "All voters are here").
+//! How a cluster goes on when its intact voters weigh less than half of the votes (rule 4, "All voters are here").
 //!
 //! In: the promises of one term. Out: the process whose log, or whose database, the cluster goes on with. No process
-//! outside the promisers can know more, and nothing contradicts the contents of a database.
+//! outside the promisers can know more. A database proves that its entries were committed (rule 5).
 
 use trireme_mutants::{Mutant, planted};
 

@@ -2,8 +2,8 @@
 //! node").
 //!
 //! In: the processes at the listed addresses, and the term that each has promised. Out: the term to promise, and the
-//! decision that this node founds. A support is a promised term: durable, and one at a time. Blank nodes repeat theirs
-//! with every heartbeat, so that no message need be requested or missed.
+//! decision that this node founds. A node supports a founder by promising its term, flushed; so it supports one at a
+//! time. Blank nodes repeat their promised term with every heartbeat, so a lost message does no harm.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,8 @@ impl Founding {
         self.pursue(known, support)
     }
 
-    /// Returns what to tell these peers: the expected number of nodes and this node's promised term, if that is on disk.
+    /// Returns what to tell these peers: the expected number of nodes and this node's promised term, if that is on
+    /// disk.
     pub(crate) fn announce(
         known: Known,
         support: Support,

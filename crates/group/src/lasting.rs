@@ -1,4 +1,4 @@
-//! The facts that a process hands from one connection to the next, whatever its disk keeps of them.
+//! The facts that a process hands from one connection to the next, even if they are not on its disk.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! The state that only a leader has, for its term.
 //!
-//! In: appended entries, answers of the missed leader. Out: submission numbers at the log's end, and whether the leader
-//! orders. It lives as long as the leader's role.
+//! In: appended entries, answers of the leader that this one replaced. Out: submission numbers at the log's end, and
+//! whether the leader orders. It lives as long as the leader's role.
 
 use crate::branches::Branches;
 use crate::changes::Changes;

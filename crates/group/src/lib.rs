@@ -4,9 +4,9 @@
 //! and gives out the [`Action`]s that the driver carries out in order. The crate has no clock, thread, file or socket:
 //! time is an argument, and [`LogReader`] reads the log. The comments cite the rules of `docs/protocol.md`.
 //!
-//! [`Group`] holds the parts, each of which owns its state, and routes between them (dispatch, hearing). Every part may
-//! read `known` (context, log, peers). Work on several parts is done by types that borrow just these: elections, leader,
-//! membership, replica.
+//! [`Group`] holds the parts, each of which owns its state, and gives each event to its part (dispatch, hearing). Every
+//! part may read `known` (context, log, peers). Work on several parts is done by types that borrow just these:
+//! elections, leader, membership, replica.
 //!
 //! The walk of a submission:
 //!
@@ -15,7 +15,7 @@
 //! 3. Members append and acknowledge it (replica, matching).
 //! 4. A majority of acknowledgements in one term commits it, and the core delivers it (replica/commit, log).
 //!
-//! Before this walk, a majority fetches a bulk payload (below dissemination: spreading and serving at its origin,
+//! Before this walk, a majority fetches a bulk payload (below dissemination: own_bulk and serving at its origin,
 //! fetching at the others). Leader changes: election_timer, election (the candidate), elector (the others), promises,
 //! role; transfer decides whether another member would lead better. Membership: membership, changes, component.
 

@@ -2,7 +2,7 @@
 //!
 //! In: numbers, configurations, entries and checkpoints from the wire (validation) or from the local log
 //! ([`RecoveredLog::check`]). Out: whether these are sound. So counters cannot overflow, every committed entry can be
-//! encoded again, and every configuration has a vote and can commit.
+//! encoded again, and every configuration has a vote and can commit entries.
 
 use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 //! it yet.
 //!
 //! In: order records, checkpoints, heartbeats. Out: the position that may be acknowledged, and the time for a catch-up
-//! request. An entry acknowledged in a term is the leader's; later ones may be a suffix of an older term that will be
-//! dropped (rule 1).
+//! request. An entry that this member acknowledged in a term is in that leader's log. Entries above it may be of an
+//! older term, and may be dropped (rule 1).
 
 use trireme_mutants::{Mutant, planted};
 

@@ -1,5 +1,5 @@
-//! This process as a member: primary or not, leader or not (here), admitted and leaving (`membership/admission.rs`), in
-//! forced views (`membership/overriding.rs`), and its submissions and reads (`membership/payloads.rs`).
+//! This process as a member. Here: primary or not, leader or not. `membership/admission.rs`: joining and leaving.
+//! `membership/overriding.rs`: forced views. `membership/payloads.rs`: its submissions and reads.
 //!
 //! In: lost and regained majorities, committed views, elections won. Out: heartbeats, the non-primary component, failed
 //! submissions and reads, `Left`. It records no acknowledgement, and commits nothing.

@@ -1,5 +1,4 @@
-//! The report of a process without a majority to the operator: the missing members, and how to go on without them (rule
-//! 18).
+//! What a process without a majority tells the operator: the missing members, and how to go on without them (rule 18).
 
 use trireme_mutants::{Mutant, planted};
 

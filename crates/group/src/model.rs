@@ -1,4 +1,4 @@
-//! For the model check (`crates/model`): equal situations as equal states.
+//! For the model check (`crates/model`): it must see equal situations as equal states.
 
 use crate::counters::Counters;
 use crate::dissemination::RESEND_AFTER_MS;

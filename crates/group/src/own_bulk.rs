@@ -1,7 +1,7 @@
-//! Bulk payloads of this member, until they are submitted (rule 8). If one was ordered before the others hold it,
-//! everything behind it would wait. This member offers one at a time; the others fetch it at their own pace.
+//! Bulk payloads of this member, until they are submitted (rule 8). If one were ordered before the others hold it, all
+//! later entries would wait. This member offers one at a time; the others fetch it at their own pace.
 //!
-//! In: payloads, and `Held` messages. Out: offers, and the word that a payload may be submitted. A payload may be
+//! In: payloads, and `Held` messages. Out: offers, and the payloads that may be submitted now. A payload may be
 //! submitted when a majority and the leader hold it, or when the majority is lost.
 
 use std::collections::{BTreeSet, VecDeque};

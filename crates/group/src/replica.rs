@@ -1,5 +1,6 @@
-//! This process as a replica of the log: takes the leader's order records, matches the log, acknowledges (here), takes
-//! log checkpoints (`replica/install.rs`), and commits (`replica/commit.rs`), also as the leader.
+//! This process as a replica of the log. Here: takes the leader's order records, matches the log, appends,
+//! acknowledges. `replica/install.rs`: takes log checkpoints. `replica/commit.rs`: commits; a leader commits there,
+//! too.
 //!
 //! In: appends, installs, acknowledgements. Out: log writes, acknowledgements, deliveries, requests for catch-up. A
 //! committed entry, and one that this member acknowledged in the term in force, is never dropped (rule 1).

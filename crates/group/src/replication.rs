@@ -1,5 +1,5 @@
-//! The replication of the leader's log: each member is sent the entries that it lacks, from the last position on which
-//! both logs agree.
+//! The replication of the leader's log: the leader sends each member the entries that it lacks, from the last position
+//! on which both logs agree.
 //!
 //! In: members' summaries and acknowledgements. Out: appends, installs, the leader's acknowledgement. A bounded window
 //! of bytes is sent ahead of a member's acknowledgement, and the log on disk is read one slice at a time.

@@ -1,4 +1,5 @@
-//! The report of two forced views after one past (rule 11): neither side gives way, and an operator must know.
+//! The report of two forced views that follow the same history (rule 11): neither side gives way, and an operator must
+//! know.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
-//! Sizes at which the core changes its method.
+//! Limits that the simulator makes smaller, so that ordinary schedules reach them.
 
-/// The sizes. Deployed nodes have the defaults. The simulator draws smaller ones, so that ordinary schedules cross
-/// them.
+/// The sizes. Deployed nodes have the defaults. The simulator draws smaller ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thresholds {
     /// Greatest number of bytes in an `Append` message, except that one entry always fits.

@@ -1,8 +1,8 @@
 //! The transfer of leadership: whether another member would lead better, and the steps of the transfer
 //! (`docs/protocol.md`, "Where the leader sits").
 //!
-//! In: heartbeats, and the origins of submissions. Out: the end of ordering here, the successor to ask, or the word to
-//! go on here. The successor must have been sent the whole log, and a new leader keeps leadership for a while.
+//! In: heartbeats, and the origins of submissions. Out: that this leader stops ordering, the successor to ask, or that
+//! this leader goes on. The successor must have been sent the whole log, and a new leader keeps leadership for a while.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,8 +1,8 @@
 //! Yielding forced views (rule 11): they give way to a primary component that has formed without them.
 //!
-//! The options `pc.ignore_sb` and `pc.ignore_quorum` make the "auto" ones, without an operator who has looked at the
-//! cluster. A bootstrap without grastate.dat makes a "boot" one, for which nobody vouches. A node that is not primary
-//! follows that one all the same, since an operator, or a my.cnf, has ordered it. This module only reads.
+//! `pc.ignore_sb` and `pc.ignore_quorum` make forced views whose id ends with "auto", without an operator who has
+//! looked at the cluster. A bootstrap without grastate.dat makes one that ends with "boot", for which nobody vouches. A
+//! non-primary node follows a "boot" view all the same: an operator, or a my.cnf, ordered it. This module only reads.
 
 use trireme_mutants::{Mutant, planted};
 

@@ -7,7 +7,7 @@ use crate::thresholds::Thresholds;
 /// How strongly a member holds a write-set when it acknowledges it (`repl.durability`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// In the process's memory: lost with the process.
+    /// As `Os`; but after any unclean end the process counts as one that has forgotten.
     Memory,
     /// In the operating system's page cache: survives the death of the process.
     Os,

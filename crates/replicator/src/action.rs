@@ -24,9 +24,9 @@ pub enum Action {
         /// The message.
         bytes: Bytes,
     },
-    /// Read entries for a peer, and send them ([`crate::ist_chunk`], [`crate::ist_part`]). If they cannot be read now, send
-    /// nothing: the peer pulls again. If they can never be read, [`crate::Event::Unserved`] follows. Without a connection it has no
-    /// effect.
+    /// Read entries for a peer, and send them ([`crate::ist_chunk`], [`crate::ist_part`]). If they cannot be read now,
+    /// send nothing: the peer pulls again. If they can never be read, [`crate::Event::Unserved`] follows. Without a
+    /// connection it has no effect.
     Serve(Pull),
     /// Send the parts of a control state to a peer, as fast as its connection takes them. Replaces an earlier one for
     /// this peer. Without a connection it has no effect.
@@ -127,7 +127,8 @@ pub enum LogAction {
     },
     /// Pin these entries: the log must keep them whatever its size (rule 12).
     Pin {
-        /// This node needs the entries from here on: undelivered, unapplied, above the certification floor, or too young.
+        /// Entries from here on are needed: by this node (undelivered, unapplied, above the certification floor, or too
+        /// young), or by joiners that pull them. The engine may keep more, for other members and for recovery.
         keep_from: Position,
         /// Each other member with a state and a database, with the first position that it has not reported as applied:
         /// its log may lack the entries from there on.

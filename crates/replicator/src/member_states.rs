@@ -1,5 +1,5 @@
-//! The members and their states: joiner, donor, joined, synced. They follow views and the members' own submissions, are a
-//! part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
+//! The members and their states: joiner, donor, joined, synced. They follow views and the members' own submissions, are
+//! a part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -96,8 +96,8 @@ impl MemberStates {
             .map(|m| m.incarnation)
     }
 
-    /// Returns the applied watermark that each member with a state and a database has reported. A joiner has no vote,
-    /// and has begun or will begin with an SST: the log keeps nothing for it.
+    /// Returns the applied watermark that each member with a state and a database has reported. A joiner is not
+    /// among them: it has no vote, and the log keeps for it only the rest of an IST that has begun (`retention`).
     pub(crate) fn applied(&self) -> impl Iterator<Item = (Incarnation, Seqno)> + '_ {
         let reported = |member: &Member| {
             let member_state = self.get(member.incarnation)?;

@@ -158,7 +158,8 @@ impl Retention {
 
     /// Returns true if this node gives a peer the entry with this seqno. Peers get the newest gcache.size bytes,
     /// entries that members of the view may lack, and the rest of a transfer that they have begun. Entries kept beyond
-    /// are for this node's own database. `first`: the first seqno of the log.
+    /// these are for this node's own database, for recovery, or for another joiner. `first`: the first seqno of the
+    /// log.
     pub(crate) fn serves(
         &self,
         context: &Context,

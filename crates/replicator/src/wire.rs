@@ -7,6 +7,10 @@ use trireme_group::{Configuration, Delivery, Incarnation, Member, ReplicaId, Sub
 use crate::history::Recorded;
 use crate::message::MessageError;
 
+/// Length of a member without its texts: two ids, six small values, the application protocol, and the lengths of three
+/// texts.
+const MEMBER_FIXED_BYTES: usize = 2 * 16 + 6 + 4 + 3 * 4;
+
 /// Takes values off the front of a byte string.
 pub(crate) struct Reader {
     bytes: Bytes,
@@ -114,7 +118,7 @@ impl Reader {
             true => (Some(self.uuid()?), self.u64()?),
             false => (None, 0),
         };
-        let count = self.count(50)?;
+        let count = self.count(MEMBER_FIXED_BYTES)?;
         let mut members = Vec::with_capacity(count);
         for _ in 0..count {
             members.push(self.member()?);
@@ -127,6 +131,8 @@ impl Reader {
         })
     }
 
+    /// Reads a member as [`put_configuration`] writes it. The group's messages and the log have another layout
+    /// (`trireme_group`, `codec/types.rs`).
     fn member(&mut self) -> Result<Member, MessageError> {
         Ok(Member {
             replica: ReplicaId(self.uuid()?),
@@ -191,6 +197,7 @@ pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&count.to_le_bytes());
 }
 
+/// Writes a configuration. A new field of [`Member`] is no compile error here: see ARCHITECTURE.md.
 pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration) {
     out.extend_from_slice(&configuration.number.to_le_bytes());
     out.push(u8::from(configuration.override_id.is_some()));

@@ -68,6 +68,7 @@ wire_enum!(Body, "kind of entry" {
     2 => Submission { id, payload },
     3 => Voided { id },
 });
+// The replicator's `wire.rs` has a second layout of these two, in another order.
 wire_struct!(Member {
     replica: ReplicaId,
     incarnation: Incarnation,
@@ -218,7 +219,8 @@ fn collect(replicas: BTreeMap<ReplicaId, Counted>) -> Result<Numbers, DecodeErro
     }
 }
 
-/// Decodes a checkpoint of the older format (kind 65): its numbers lack the positions at which replicas left.
+/// Decodes a checkpoint of the older format (kind 65): its numbers lack the positions at which replicas left. It reads
+/// the present [`Configuration`]: a new layout of that needs a type for the old one here.
 pub(super) fn old_checkpoint(input: &mut Bytes) -> Result<Checkpoint, DecodeError> {
     let (position, term, history) = Wire::get(input)?;
     let (overrides, configuration): (Vec<Uuid>, Configuration) = Wire::get(input)?;

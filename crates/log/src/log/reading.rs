@@ -87,8 +87,9 @@ impl Log {
         self.index.next_position
     }
 
-    /// Returns the lowest position within the newest `size_bytes`, which other members may request; entries kept beyond
-    /// are for this member itself. Returns the next position if nothing is served.
+    /// Returns the lowest position within the newest `size_bytes`, which every member may request. The replicator
+    /// decides which entries below it are given to others (they may be kept for this node only). Returns the next
+    /// position if nothing is served.
     pub fn served_from(&self) -> u64 {
         self.index
             .first_from(self.index.end().saturating_sub(self.config.size_bytes))
@@ -156,8 +157,8 @@ impl Log {
 
     // ---- jobs ----
 
-    /// Makes a job that reads the entries with a seqno, from `seqno` on, until their payloads exceed `max_bytes`, but at least
-    /// one. The job is empty if the log does not hold the seqno.
+    /// Makes a job that reads the entries with a seqno, from `seqno` on, until their payloads exceed `max_bytes`, but
+    /// at least one. The job is empty if the log does not hold the seqno.
     ///
     /// # Errors
     /// If the file of the first entry cannot be opened.
@@ -168,8 +169,8 @@ impl Log {
         }
     }
 
-    /// Makes a job that reads these bytes of the payload at `position`, as far as the payload goes, and its first `head_bytes`;
-    /// `None` if the log does not hold the entry.
+    /// Makes a job that reads these bytes of the payload at `position`, as far as the payload goes, and its first
+    /// `head_bytes`; `None` if the log does not hold the entry.
     ///
     /// # Errors
     /// If the entry's file cannot be opened.

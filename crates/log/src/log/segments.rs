@@ -77,9 +77,9 @@ impl Log {
 
     // ---- retention ----
 
-    /// Sets the member's own retention. Entries at `keep_from` and above stay, whatever their size (undelivered,
-    /// unapplied, above the certification floor, too young). Below it the newest `size_bytes` stay, in whole segments.
-    /// Until the first call everything stays.
+    /// Sets the first position that must stay: for this node, for a member that lacks it, for a joiner that pulls it,
+    /// or for recovery. Entries at `keep_from` and above stay, whatever their size. Below it the newest `size_bytes`
+    /// stay, in whole segments. Until the first call everything stays.
     pub fn set_pins(&mut self, keep_from: u64) -> Result<(), LogError> {
         self.keep_from = keep_from;
         self.drop_old()

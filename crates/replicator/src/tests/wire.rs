@@ -166,8 +166,9 @@ fn every_kind_of_message_has_a_golden_line() {
     assert_eq!(kinds(directs), (0..=u8::MAX).filter(read).collect());
 }
 
-/// The formats do not change by accident. After a wanted change: `TRIREME_UPDATE_GOLDEN=1 cargo
-/// test -p trireme-replicator golden`, and a new version number.
+/// The formats do not change by accident. `TRIREME_GOLDEN=write cargo test -p trireme-replicator golden` writes the
+/// file if it is missing; an existing one stays. For a new kind, delete the file first: no old line may change
+/// (docs/formats.md).
 #[test]
 fn golden_bytes() {
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
@@ -183,7 +184,8 @@ fn golden_bytes() {
     let full = with_every_choice(full_control()).encode();
     assert_eq!(Control::decode(full.clone()).unwrap().encode(), full);
     text += &format!("full control state: {}\n", hex(&full));
-    if std::env::var_os("TRIREME_UPDATE_GOLDEN").is_some() {
+    let writes = std::env::var("TRIREME_GOLDEN").is_ok_and(|mode| mode == "write");
+    if writes && !std::path::Path::new(GOLDEN).exists() {
         std::fs::write(GOLDEN, &text).expect("writable");
     }
     let golden = std::fs::read_to_string(GOLDEN).expect("golden file");
