@@ -1,7 +1,6 @@
 //! Wire and disk formats: golden files, round trips, and bytes from anywhere.
 //!
-//! After a deliberate change of a format (with a new version byte) write the golden files anew with
-//! `TRIREME_WRITE_GOLDEN=1 cargo test -p trireme-certification --test formats`.
+//! `TRIREME_GOLDEN=write cargo test -p trireme-certification --test formats` writes golden files that are missing.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -20,7 +19,8 @@ fn check_golden(name: &str, bytes: &[u8]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
-    if std::env::var_os("TRIREME_WRITE_GOLDEN").is_some() {
+    let writes = std::env::var("TRIREME_GOLDEN").is_ok_and(|mode| mode == "write");
+    if writes && !path.exists() {
         std::fs::write(&path, &text).expect("golden file written");
     }
     let golden = std::fs::read_to_string(&path).expect("golden file");

@@ -1,4 +1,5 @@
-//! What a process without a majority tells the operator: the missing members, and how to go on without them (rule 18).
+//! The words of a process without a majority to its operator: the missing members, and how to go on without them (rule
+//! 18).
 
 use trireme_mutants::{Mutant, planted};
 

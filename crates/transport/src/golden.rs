@@ -1,6 +1,7 @@
 //! The bytes on the wire, from the preamble to the last kind of frame, against `golden/wire.txt`.
 //!
-//! After a wanted change, with a new framing or protocol version: `TRIREME_GOLDEN=write cargo test -p trireme-transport golden`.
+//! After a wanted change, with a new framing or protocol version: delete the file, write it with
+//! `TRIREME_GOLDEN=write cargo test -p trireme-transport golden`, and look at the difference.
 
 use bytes::Bytes;
 
@@ -154,7 +155,8 @@ fn golden_wire() {
     }
     // Sent to a caller without TLS where this node requires it.
     text += &format!("alert: {}\n", hex(&crate::handshake::ALERT));
-    if std::env::var("TRIREME_GOLDEN").is_ok_and(|mode| mode == "write") {
+    let writes = std::env::var("TRIREME_GOLDEN").is_ok_and(|mode| mode == "write");
+    if writes && !std::path::Path::new(FILE).exists() {
         std::fs::write(FILE, &text).unwrap();
     }
     let golden = std::fs::read_to_string(FILE).unwrap();
