@@ -70,13 +70,15 @@ impl Joiner<'_> {
             return;
         };
         let (me, now_ms) = (self.context.me(), self.context.now_ms());
-        // Voters first: they have joined. An arbitrator has the control state as well, but may be far away.
+        // Voters first: they have joined. Then the near ones; an arbitrator has the control state as well, but may be far
+        // away.
         let mut peers: Vec<_> = configuration
             .members
             .iter()
             .filter(|m| m.incarnation != me)
             .collect();
-        peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.incarnation));
+        let segment = self.context.my_member().segment;
+        peers.sort_by_key(|m| (!m.voter, m.arbitrator, m.segment != segment, m.incarnation));
         let peers: Vec<Incarnation> = peers.into_iter().map(|m| m.incarnation).collect();
         if let Some((peer, round)) = self.transfer.ask_control_state(now_ms, &peers) {
             let request = PeerMessage::SnapshotRequest { round, at_least };

@@ -35,16 +35,29 @@ pub(crate) enum Step {
 }
 
 impl Joiner<'_> {
-    /// Returns the members that may have missing entries; the first is asked first.
+    /// Returns the members that may have missing entries, in the order in which they are asked: `first`, then those of
+    /// this node's segment. Members that are never donors, and arbitrators, come last.
     pub(super) fn ist_sources(&self, first: Option<Incarnation>) -> VecDeque<Incarnation> {
+        let segment = self.context.my_member().segment;
         let mut members = self.context.configuration().members;
         members.retain(|m| m.incarnation != self.context.me());
         if planted(Mutant::ArbitratorServesNothing) {
             members.retain(|m| !m.arbitrator);
         }
-        // Arbitrators last: they may be far away.
-        members.sort_by_key(|m| (Some(m.incarnation) != first, m.arbitrator));
+        let is_first = |m: &Member| Some(m.incarnation) == first;
+        members.sort_by_key(|m| {
+            let is_last = m.arbitrator || m.never_donor;
+            (!is_first(m), is_last, m.segment != segment)
+        });
         members.into_iter().map(|m| m.incarnation).collect()
+    }
+
+    /// Returns the member that the order has chosen as this node's donor, while it donates.
+    pub(super) fn donor(&self) -> Option<Incarnation> {
+        let members = &self.context.control()?.members;
+        let mut states = members.states().iter();
+        let mine = states.find(|(_, state)| state.donates_to == Some(self.context.me()));
+        mine.map(|(donor, _)| *donor)
     }
 
     /// Returns true if no more entries should be pulled for now. Entries delivered meanwhile may take all the room: one
@@ -420,7 +433,7 @@ impl Joiner<'_> {
             return;
         };
         let entries = (self.executor.top() + 1, upto);
-        let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
+        let (sources, now_ms) = (self.ist_sources(self.donor()), self.context.now_ms());
         let ist = Ist::of_database(entries, sources, own_log, false, now_ms);
         self.transfer.go_on_with(ist);
     }

@@ -275,7 +275,7 @@ impl Joiner<'_> {
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);
         self.lifecycle.server_runs();
-        let (sources, now_ms) = (self.ist_sources(None), self.context.now_ms());
+        let (sources, now_ms) = (self.ist_sources(self.donor()), self.context.now_ms());
         let ist = Ist::behind_snapshot((seqno + 1 + skipped, upto), sources, now_ms);
         self.transfer.go_on_with(ist);
         self.transfer.follow_from(seqno, now_ms);

@@ -86,6 +86,27 @@ fn the_donor_passes_the_joiners_position_on_and_the_entries_follow() {
     assert_eq!(first.members.len(), 3, "not as in the view before or after");
 }
 
+/// As in Galera: `wsrep_sst_donor` and segments choose the member that sends.
+#[test]
+fn the_entries_come_from_the_donor_that_ran_the_script() {
+    let (mut cluster, joiner, behind) = joining();
+    let options = Options {
+        script_before_ist: ScriptBeforeIst::Always,
+        sst_donor: "node1".to_owned(),
+        ..Options::default()
+    };
+    cluster.event(joiner, Event::SetOptions(options));
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(happened(&cluster, 1, &Happened::PassOn(behind)), 1);
+    cluster.call(joiner, |ticket| Event::SstReceived {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
+    assert_eq!(pulls(&cluster, 1), [behind.seqno + 1]);
+}
+
 /// A second connection of one process: its server runs.
 #[test]
 fn a_server_that_runs_knows_its_domain() {
