@@ -31,7 +31,7 @@ def count(library, clients):
         bench = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for wait_s, request in [(WARM_UP_S, "--zero"), (COUNTED_S, "--dump")]:
             time.sleep(wait_s)
-            subprocess.run(["callgrind_control", request], stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(["callgrind_control", request], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         bench.wait()
         instructions, calls = collections.Counter(), collections.Counter()
         for dump in glob.glob(f"{out}/*.out.1"):
