@@ -5,6 +5,7 @@ use trireme_group::Delivery;
 
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
+use super::transfer::pulls;
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, Gtid, HostAction, LocalState, Seqno};
 
@@ -16,6 +17,17 @@ fn one_behind() -> (Cluster, usize, Gtid) {
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
     (cluster, joiner, behind)
+}
+
+/// Lets a third node join two members. Its first pull is on its way to this donor.
+pub fn join_and_pull(cluster: &mut Cluster, joiner: usize, behind: Gtid, donor: usize) {
+    cluster.join(joiner, behind, false);
+    for node in 0..3 {
+        while cluster.deliver(node) {}
+    }
+    cluster.receive(donor);
+    cluster.receive(joiner);
+    assert_eq!(pulls(cluster, donor), [behind.seqno + 1]);
 }
 
 /// The logs of the two hold nothing any more.
@@ -114,6 +126,17 @@ fn without_a_gap_nothing_is_pulled() {
         "only the join view was missing, and that is known"
     );
     cluster.assert_settled();
+}
+
+#[test]
+fn the_entries_come_from_the_own_segment() {
+    let (mut cluster, joiner, behind) = one_behind();
+    cluster.reconfigure(|configuration| {
+        configuration.members[0].segment = 1;
+        configuration.members[1].voter = true;
+    });
+    cluster.settle();
+    join_and_pull(&mut cluster, joiner, behind, 1);
 }
 
 #[test]

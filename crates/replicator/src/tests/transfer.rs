@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trireme_certification::KeyType;
 use trireme_group::{Delivery, SubmissionId, Uuid};
 
+use super::catching_up::join_and_pull;
 use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
 use crate::membership::CANCELED;
@@ -29,33 +30,8 @@ pub fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
         cluster.certify(0, "a", KeyType::Exclusive);
         cluster.settle();
     }
-    cluster.join(joiner, behind, false);
-    for node in 0..3 {
-        while cluster.deliver(node) {}
-    }
-    cluster.receive(0);
-    cluster.receive(joiner);
-    assert_eq!(pulls(&cluster, 0), [behind.seqno + 1]);
+    join_and_pull(&mut cluster, joiner, behind, 0);
     (cluster, joiner, behind.seqno + 1)
-}
-
-#[test]
-fn the_entries_come_from_the_own_segment() {
-    let mut cluster = Cluster::of(2);
-    let (joiner, behind) = copy(&mut cluster);
-    cluster.certify(0, "a", KeyType::Exclusive);
-    cluster.reconfigure(|configuration| {
-        configuration.members[0].segment = 1;
-        configuration.members[1].voter = true;
-    });
-    cluster.settle();
-    cluster.join(joiner, behind, false);
-    for node in 0..3 {
-        while cluster.deliver(node) {}
-    }
-    cluster.receive(1);
-    cluster.receive(joiner);
-    assert_eq!(pulls(&cluster, 1), [behind.seqno + 1]);
 }
 
 /// From where a node is being asked for entries.

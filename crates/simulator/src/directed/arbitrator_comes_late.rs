@@ -7,7 +7,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ArbitratorVotesAtOnce],
@@ -27,10 +27,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.leave_until_gone(N3)?;
     stage.pass_ms(2_000);
     stage.cut(&[N1], &[N2]);
-    let all: Vec<_> = (0..20).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them", |s| {
-        all.iter().all(|x| s.acknowledged(*x))
-    })?;
+    let all = stage.commit_many(N1, 0..20)?;
     // It has no older entries.
     stage.world.follows_advice(N3);
     stage.start(N3);
@@ -45,7 +42,9 @@ fn play(stage: &mut Stage) -> Play {
     let goes_on = stage.component_state(N3) == ComponentState::Primary;
     stage.must("n2 and n3 do not go on without n1", !goes_on);
     stage.start(N1);
-    stage.until("n1 is back", |s| s.component_state(N2) == ComponentState::Primary)?;
+    stage.until("n1 is back", |s| {
+        s.component_state(N2) == ComponentState::Primary
+    })?;
     stage.pass_ms(5_000);
     let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
     stage.must("n2 has all that was acknowledged", has_all);

@@ -6,7 +6,7 @@
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ArbitratorServesNothing],
@@ -24,10 +24,7 @@ fn play(stage: &mut Stage) -> Play {
     let view = stage.view(N1);
     stage.crash(N2, false);
     stage.until("n2 is given up", |s| s.view(N1) > view)?;
-    let all: Vec<_> = (0..5).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 and n3 go on", |s| {
-        all.iter().all(|x| s.acknowledged(*x))
-    })?;
+    let all = stage.commit_many(N1, 0..5)?;
     stage.leave_until_gone(N1)?;
     stage.start(N2);
     stage.pass_ms(5_000);

@@ -5,7 +5,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 
 /// Number of transactions, each far above 100 bytes.
 const MANY: u32 = 400;
@@ -27,11 +27,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N2], &[N1, N3]);
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them with n3", |s| {
-        all.iter().all(|x| s.told(*x).is_some())
-    })?;
-    let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
+    let all = stage.write_many_until_told(N1, 0..MANY)?;
+    let all: Vec<_> = (all.into_iter())
+        .filter(|x| stage.acknowledged(*x))
+        .collect();
     stage.check("nearly all", all.len() as u32 > MANY / 2)?;
     // Reports of applied seqnos purge the logs.
     stage.pass_ms(3_000);

@@ -53,9 +53,7 @@ fn play(stage: &mut Stage) -> Play {
         stage.until("n1 has executed DDL", |s| s.acknowledged(ddl))?;
     }
     let first = stage.write(N1, &[row(1)]);
-    for at in [30, 31] {
-        stage.write(N1, &[row(at)]);
-    }
+    stage.write_many(N1, 30..=31);
     stage.until("n1 has written the row", |s| s.acknowledged(first))?;
     stage.join(&[N3], &[N1, N2]);
     let joined = |s: &Stage| s.state(N3) == Some(LocalState::Joined);

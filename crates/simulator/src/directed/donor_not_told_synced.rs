@@ -95,10 +95,7 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.until("n1 is primary", |s| is_primary(s, N1))?;
     // Until then n1 and n5 would be two of four without n2.
     stage.until("n4 is left out", |s| s.members(N1) == 4)?;
-    let lacked: Vec<ClientTrx> = (0..LACKS)
-        .map(|at| stage.write(N1, &[row(10 + at)]))
-        .collect();
-    stage.until("n1 goes on", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
+    stage.commit_many(N1, 10..10 + LACKS)?;
     stage.leave_until_gone(N2)?;
     stage.start(N2);
     stage.until("n2 has leadership", |s| s.is_leading(N2))?;

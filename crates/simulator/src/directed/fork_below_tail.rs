@@ -25,7 +25,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let all = [N1, N2, N3, N4, N5];
     stage.part(&[N1, N2], &[N3, N4, N5]);
-    let tail = [1, 2, 3, 4].map(|at| stage.write(N1, &[row(at)]));
+    let tail = stage.write_many(N1, 1..=4);
     stage.until("n2 has the tail", |s| {
         tail.iter().all(|trx| s.holds(N2, *trx).is_some())
     })?;
@@ -37,7 +37,11 @@ fn play(stage: &mut Stage) -> Play {
     })?;
     stage.join(&[N3, N4, N5], &[N3, N4, N5]);
     let e = stage.takeover(&[N3, N4, N5])?;
-    let primary = |s: &Stage| [N3, N4, N5].iter().all(|n| s.component_state(*n) == ComponentState::Primary);
+    let primary = |s: &Stage| {
+        [N3, N4, N5]
+            .iter()
+            .all(|n| s.component_state(*n) == ComponentState::Primary)
+    };
     stage.until("the rest is primary", primary)?;
     let other = stage.write(e, &[row(1)]);
     stage.until("the rest goes on", |s| {

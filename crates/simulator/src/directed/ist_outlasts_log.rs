@@ -5,7 +5,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 use crate::plan::Plan;
 use crate::server::Span;
 
@@ -39,26 +39,25 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(11_000);
     stage.crash(N3, false);
     stage.until("n3 is removed", |s| s.members(N1) == 2)?;
-    let missed: Vec<_> = (0..MISSED).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed what n3 misses", |s| {
-        missed.iter().all(|x| s.acknowledged(*x))
-    })?;
+    let missed = stage.commit_many(N1, 0..MISSED)?;
     stage.start(N3);
-    stage.until("n3 applies the first of it", |s| s.has_applied(N3, missed[0]))?;
-    // The pauses between two pulls are shorter than ten seconds, or longer.
-    let factor = if stage.world.plan.seed % 2 == 0 { 1_000 } else { 6_000 };
-    stage.slow_appliers(N3, factor);
-    stage.check("and not the last", !stage.has_applied(N3, missed[MISSED as usize - 1]))?;
-    let incarnation = stage.process(N3).map(|process| process.incarnation);
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them", |s| {
-        all.iter().all(|x| s.told(*x).is_some())
+    stage.until("n3 applies the first of it", |s| {
+        s.has_applied(N3, missed[0])
     })?;
-    for n in 0..6 {
-        // Reports of applied seqnos purge the logs.
-        stage.pass_ms(2_500);
-        stage.write([N1, N2][n as usize % 2], &[row(n)]);
-    }
+    // The pauses between two pulls are shorter than ten seconds, or longer.
+    let factor = if stage.world.plan.seed % 2 == 0 {
+        1_000
+    } else {
+        6_000
+    };
+    stage.slow_appliers(N3, factor);
+    stage.check(
+        "and not the last",
+        !stage.has_applied(N3, missed[MISSED as usize - 1]),
+    )?;
+    let incarnation = stage.process(N3).map(|process| process.incarnation);
+    let all = stage.write_many_until_told(N1, 0..MANY)?;
+    stage.purge_logs(&[N1, N2]);
     let is_done = |s: &Stage| s.has_applied(N3, all[MANY as usize - 1]);
     stage.pass_ms(10_000);
     stage.check("the transfer goes on for long", !is_done(stage))?;

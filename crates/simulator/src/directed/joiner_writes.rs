@@ -50,9 +50,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.part(&[N3], &[N1, N2, N4]);
     let view = stage.view(N1);
     stage.until("n3 is given up", |s| s.view(N1) > view)?;
-    for at in 0..LACKS {
-        stage.write(N1, &[row(10 + at)]);
-    }
+    stage.write_many(N1, 10..10 + LACKS);
     stage.crash(N2, false);
     stage.pass_ms(1_000);
     stage.start(N2);

@@ -6,7 +6,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 
 /// Number of transactions, each far above 100 bytes.
 const MANY: u32 = 400;
@@ -33,17 +33,12 @@ fn play(stage: &mut Stage) -> Play {
     // The log keeps entries for ten seconds that a database may not have flushed; this schedule is not about those.
     stage.pass_ms(11_000);
     stage.part(&[N2], &[N1, N3]);
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them with n3", |s| {
-        all.iter().all(|x| s.told(*x).is_some())
-    })?;
-    let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
+    let all = stage.write_many_until_told(N1, 0..MANY)?;
+    let all: Vec<_> = (all.into_iter())
+        .filter(|x| stage.acknowledged(*x))
+        .collect();
     stage.check("nearly all", all.len() as u32 > MANY / 2)?;
-    for n in 0..6 {
-        // Reports of applied seqnos purge the logs, a few entries within those kept for the database.
-        stage.pass_ms(2_500);
-        stage.write(N1, &[row(n)]);
-    }
+    stage.purge_logs(&[N1]);
     stage.pass_ms(2_000);
     stage.crash(N1, false);
     stage.join(&[N2], &[N1, N3]);

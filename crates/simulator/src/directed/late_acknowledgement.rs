@@ -24,7 +24,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.cut(&[N1], &[N3, N4, N5]);
-    let all: Vec<_> = (0..8).map(|n| stage.write(N1, &[row(n)])).collect();
+    let all = stage.write_many(N1, 0..8);
     stage.until("n2 has n1's entries", |s| {
         all.iter().all(|x| s.holds(N2, *x).is_some())
     })?;

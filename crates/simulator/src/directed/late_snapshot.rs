@@ -9,7 +9,7 @@ use trireme_mutants::Mutant;
 use trireme_replicator::{LocalState, ScriptBeforeIst};
 
 use super::cluster::NEVER_US;
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 use crate::server::Span;
 
 /// Number of write-sets that n3 lacks.
@@ -42,8 +42,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 is the donor", donates)?;
     stage.pass_ms(100);
     stage.part(&[N3], &[N1, N2]);
-    let lacked: Vec<_> = (0..LACKS).map(|at| stage.write(N2, &[row(at)])).collect();
-    stage.until("they are committed", |s| lacked.iter().all(|trx| s.acknowledged(*trx)))?;
+    stage.commit_many(N2, 0..LACKS)?;
     stage.until("n3 is given up", |s| s.members(N1) == 2)?;
     stage.leave_until_gone(N2)?;
     stage.start(N2);

@@ -4,7 +4,7 @@
 //! back it has applied all its entries, and the leader sends it more little by little. The group does not count on n3
 //! before its log is near the others' ends.
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 
 /// Number of transactions while n3 is away.
 const MANY: u32 = 300;
@@ -27,23 +27,19 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.slow_appliers(N3, 2_000);
-    for at in 0..12 {
-        stage.write(N1, &[row(at)]);
-    }
+    stage.write_many(N1, 0..12);
     stage.pass_ms(100);
-    for at in 12..24 {
-        stage.write(N1, &[row(at)]);
-    }
+    stage.write_many(N1, 12..24);
     stage.until("n3 is left out", is_left_out)?;
     stage.slow_appliers(N3, 1);
     stage.part(&[N3], &[N1, N2]);
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them with n2", |s| {
-        all.iter().all(|x| s.told(*x).is_some())
-    })?;
+    stage.write_many_until_told(N1, 0..MANY)?;
     stage.pass_ms(1_200);
     let behind = |s: &Stage| s.commit(N1) - s.commit(N3);
-    stage.check("n3 lacks them", is_left_out(stage) && behind(stage) > MANY.into())?;
+    stage.check(
+        "n3 lacks them",
+        is_left_out(stage) && behind(stage) > MANY.into(),
+    )?;
     stage.join(&[N3], &[N1, N2]);
     stage.until("n3 has caught up", |s| !is_left_out(s))?;
     stage.must("its log is near", behind(stage) <= NEAR);

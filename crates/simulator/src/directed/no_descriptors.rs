@@ -5,7 +5,7 @@
 
 use trireme_log::Durability;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 
 /// Number of transactions; only a few fit into a segment.
 const MANY: u32 = 200;
@@ -27,12 +27,9 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N3], &[N1, N2]);
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    let told = |s: &Stage, trxs: &[_]| trxs.iter().all(|x| s.told(*x).is_some());
-    stage.until("n1 writes", |s| told(s, &all))?;
+    let all = stage.write_many_until_told(N1, 0..MANY)?;
     stage.world.machines[N1].disk.set_no_descriptors(true);
-    let more: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 writes on", |s| told(s, &more))?;
+    let more = stage.write_many_until_told(N1, 0..MANY)?;
     let all: Vec<_> = (all.into_iter().chain(more))
         .filter(|x| stage.acknowledged(*x))
         .collect();
@@ -41,7 +38,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N3], &[N1, N2]);
     let fed = |s: &Stage| all.iter().all(|x| s.has_applied(N3, *x));
     stage.until("n3 gets them", fed)?;
-    stage.must("n1 has stayed", stage.is_leading(N1) && stage.view(N1) == before);
+    stage.must(
+        "n1 has stayed",
+        stage.is_leading(N1) && stage.view(N1) == before,
+    );
     stage.world.machines[N1].disk.set_no_descriptors(false);
     Ok(())
 }

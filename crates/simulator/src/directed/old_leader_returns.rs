@@ -20,7 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.cut(&[N1], &[N2, N3]);
-    let lost: Vec<_> = (2..8).map(|n| stage.write(N1, &[row(n)])).collect();
+    let lost = stage.write_many(N1, 2..8);
     stage.until("n1 has ordered more", |s| {
         lost.iter().all(|y| s.holds(N1, *y).is_some())
     })?;

@@ -35,9 +35,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("n1 is asking", stage.told(read).is_none())?;
     stage.cut(&[N1], &others);
     let end = stage.end(N1);
-    for number in 10..50 {
-        stage.write(N5, &[row(number)]);
-    }
+    stage.write_many(N5, 10..50);
     stage.until("n1 has ordered them", |s| s.end(N1) >= end + 40)?;
     stage.pass_ms(100);
     stage.crash(N5, false);
@@ -46,7 +44,9 @@ fn play(stage: &mut Stage) -> Play {
     (others.iter()).for_each(|other| network.speed_up(*other, N1, SLOW_US));
     let next = stage.takeover(&others)?;
     stage.join(&[N1], &others);
-    stage.until("n1 follows", |s| s.term(N1) == s.term(next) && s.end(N1) == s.end(next))?;
+    stage.until("n1 follows", |s| {
+        s.term(N1) == s.term(next) && s.end(N1) == s.end(next)
+    })?;
     stage.check("without n5's", stage.end(N1) < end + 40)?;
     stage.pass_ms(2_000);
     let ended = stage.acknowledged(read);

@@ -5,7 +5,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 use crate::seen::NodeId;
 use crate::server::Span;
 
@@ -34,15 +34,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let ddl = stage.ddl(N1, 0);
     stage.until("n1 has executed DDL", |s| s.acknowledged(ddl))?;
-    let all: Vec<_> = (0..MANY).map(|n| stage.write(N1, &[row(n)])).collect();
-    stage.until("n1 has committed them", |s| {
-        all.iter().all(|x| s.told(*x).is_some())
-    })?;
-    for n in 0..6 {
-        // Reports of applied seqnos purge the logs, a few entries within those kept for the database.
-        stage.pass_ms(2_500);
-        stage.write(N1, &[row(n)]);
-    }
+    let all = stage.write_many_until_told(N1, 0..MANY)?;
+    stage.purge_logs(&[N1]);
     stage.pass_ms(2_000);
     let beyond = |s: &Stage, node: NodeId| {
         let link = s.world.machines[node].process.as_ref();
@@ -56,7 +49,9 @@ fn play(stage: &mut Stage) -> Play {
         stage.must("the others' logs are short", is_short);
     }
     stage.pass_ms(90_000);
-    let all: Vec<_> = (all.into_iter()).filter(|x| stage.acknowledged(*x)).collect();
+    let all: Vec<_> = (all.into_iter())
+        .filter(|x| stage.acknowledged(*x))
+        .collect();
     let has_all = all.iter().all(|x| stage.has_applied(N2, *x));
     stage.must("n2 applies it all in the end", has_all);
     Ok(())

@@ -6,7 +6,7 @@
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::LeftOutStops],
@@ -22,10 +22,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.slow_appliers(N3, 2_000);
-    let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes = stage.write_many(N1, 0..12);
     // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
-    writes.extend((12..24).map(|at| stage.write(N1, &[row(at)])));
+    writes.extend(stage.write_many(N1, 12..24));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pass_ms(1_000);
     let done = writes.iter().all(|write| stage.acknowledged(*write));
@@ -34,5 +34,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("the group has desynced n3", left_out);
     let in_step = [N1, N2].map(|node| stage.state(node) == Some(LocalState::Synced));
     stage.must("the others are in step", in_step == [true; 2]);
-    stage.until("n3 has caught up", |s| s.state(N3) == Some(LocalState::Synced))
+    stage.until("n3 has caught up", |s| {
+        s.state(N3) == Some(LocalState::Synced)
+    })
 }

@@ -5,7 +5,7 @@
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::LastSyncedLeftOut, Mutant::ContinueLost],
@@ -21,10 +21,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.slow_appliers(N2, 2_000);
-    let mut writes: Vec<_> = (0..8).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes = stage.write_many(N1, 0..8);
     // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
-    writes.extend((8..12).map(|at| stage.write(N1, &[row(at)])));
+    writes.extend(stage.write_many(N1, 8..12));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pass_ms(500);
     let waits = !writes.iter().all(|write| stage.acknowledged(*write));

@@ -1,5 +1,6 @@
-//! The acts of a directed schedule; its observations are in `sight`.
+//! The acts of a directed schedule; those of the clients are in `clients`, its observations in `sight`.
 
+mod clients;
 mod sight;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,6 @@ use super::cluster::{N1, N2, NEVER_US};
 use crate::fault::Fault;
 use crate::saved_state::SavedState;
 use crate::seen::{ClientTrx, NodeId, Seen, TimeUs};
-use crate::server::{Ddl, Errand};
 use crate::world::{Happening, World};
 
 /// Time limit for each event for which a schedule waits.
@@ -152,70 +152,6 @@ impl<'a> Stage<'a> {
     }
 
     // ---- orders ----
-
-    /// Lets a client of the node write these rows in one transaction.
-    pub fn write(&mut self, node: NodeId, rows: &[u32]) -> ClientTrx {
-        self.errand(
-            node,
-            Errand {
-                writes: rows.to_vec(),
-                ..Errand::default()
-            },
-        )
-    }
-
-    /// Lets a client of the node make a current read of a row.
-    pub fn read(&mut self, node: NodeId, row: u32) -> ClientTrx {
-        self.errand(
-            node,
-            Errand {
-                reads: vec![row],
-                current: true,
-                ..Errand::default()
-            },
-        )
-    }
-
-    /// Lets a client of the node execute DDL on a table.
-    pub fn ddl(&mut self, node: NodeId, table: u32) -> ClientTrx {
-        self.errand(
-            node,
-            Errand {
-                ddl: Some(table),
-                ..Errand::default()
-            },
-        )
-    }
-
-    /// The same with DDL that fails on each node.
-    pub fn failing_ddl(&mut self, node: NodeId, table: u32) -> ClientTrx {
-        self.errand(
-            node,
-            Errand {
-                ddl: Some(table),
-                effect: Ddl::Fails,
-                ..Errand::default()
-            },
-        )
-    }
-
-    /// Gives an errand to a client of the node.
-    ///
-    /// # Panics
-    /// If the node does not run.
-    pub fn errand(&mut self, node: NodeId, errand: Errand) -> ClientTrx {
-        self.world.tell(|| {
-            let text: String = format!("{errand:?}").chars().take(200).collect();
-            format!("ORDER n{}: {text}", node + 1)
-        });
-        let rows = errand.writes.len() + usize::from(errand.ddl.is_some());
-        let process = self.world.machines[node].process.as_mut();
-        let process = process.expect("clients are asked on nodes that run");
-        let trx = process.server.errand(errand);
-        self.world.settle(node);
-        self.rows.insert(trx, rows);
-        trx
-    }
 
     /// Cuts the direction from these nodes to those, until it is healed: frames are held back.
     pub fn cut(&mut self, from: &[NodeId], to: &[NodeId]) {

@@ -6,7 +6,7 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N3, Play, Stage, cluster, row};
+use super::{Directed, N1, N3, Play, Stage, cluster};
 use crate::server::Span;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -26,10 +26,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    let mut writes: Vec<_> = (0..12).map(|at| stage.write(N1, &[row(at)])).collect();
+    let mut writes = stage.write_many(N1, 0..12);
     // A node that is slow only for a moment stops no writers.
     stage.pass_ms(100);
-    writes.extend((12..18).map(|at| stage.write(N1, &[row(at)])));
+    writes.extend(stage.write_many(N1, 12..18));
     stage.until("n1's clients wait", |s| s.clients_wait(N1))?;
     stage.pause(N3);
     stage.pass_ms(3_000);

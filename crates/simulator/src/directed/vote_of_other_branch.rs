@@ -9,7 +9,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OtherBranchElects],
@@ -29,7 +29,9 @@ fn play(stage: &mut Stage) -> Play {
     let rest = [N3, N4, N5];
     stage.force_apart(&all)?;
     stage.until("n1 and n2 are primary", |s| {
-        [N1, N2].iter().all(|n| s.component_state(*n) == ComponentState::Primary)
+        [N1, N2]
+            .iter()
+            .all(|n| s.component_state(*n) == ComponentState::Primary)
     })?;
     stage.join(&rest, &rest);
     let first = stage.takeover(&rest)?;
@@ -40,7 +42,7 @@ fn play(stage: &mut Stage) -> Play {
     let others: Vec<_> = rest.into_iter().filter(|n| *n != first).collect();
     let second = stage.takeover(&others)?;
     stage.resume(first);
-    let written: Vec<_> = (1..=20).map(|at| stage.write(second, &[row(at)])).collect();
+    let written = stage.write_many(second, 1..=20);
     let last = *written.last().expect("twenty");
     stage.until("the rest goes on", |s| s.acknowledged(last))?;
     stage.check("under a higher term", stage.term(second) > stage.term(N1))?;
