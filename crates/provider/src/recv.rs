@@ -79,10 +79,9 @@ pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut b
     let Some(callback) = node.settings.callbacks.apply else {
         return false;
     };
-    let mut handle = Handle::Applied(apply.gtid.seqno);
     let ws_handle = WsHandle {
         trx_id: apply.trx,
-        opaque: ptr::from_mut(&mut handle).cast(),
+        opaque: Handle::applied(apply.gtid.seqno),
     };
     let data = if apply.data.is_empty() {
         Buf::EMPTY

@@ -1,19 +1,27 @@
 //! The object behind `wsrep_ws_handle_t::opaque`: an own transaction with the keys and data that it has appended, or a
 //! write-set that is being applied.
 
+use std::ffi::c_void;
+use std::ptr;
+
 use trireme_certification::{KeySetBuilder, KeyType};
 use trireme_replicator::{ConnId, Owner, Seqno, TrxId, WriteSetDraft};
 
 use crate::key_log::KeyLog;
 
-/// A handle is either an own transaction (allocated at its first key or data, freed by release())
-/// or a write-set that is being applied (on the stack of its recv() thread).
-pub enum Handle {
-    /// An own transaction.
-    Local(Transaction),
-    /// A write-set that is being applied, by its seqno.
+/// The meaning of an opaque pointer.
+pub enum Handle<'a> {
+    /// An own transaction, allocated at its first key or data, and freed by release().
+    Local(&'a mut Transaction),
+    /// A write-set that is being applied. Its seqno is all that the pointer holds: the server may pass it on when apply()
+    /// has returned (an applier that could not store a fragment rolls it back as it ends).
     Applied(Seqno),
 }
+
+/// The bit by which an opaque pointer to nothing, a seqno, differs from one to a [`Transaction`].
+const IS_APPLIED: usize = 1;
+const _: () = assert!(align_of::<Transaction>() > IS_APPLIED);
+const _: () = assert!(size_of::<usize>() == size_of::<Seqno>());
 
 /// Bytes that count for a write-set beside its data, and for each distinct key, where its size is limited. Galera 26.4
 /// counts in the same way (measured; `galera.MDEV-26597` relies on it), so `repl.max_ws_size` means the same.
@@ -96,7 +104,39 @@ impl Transaction {
     }
 }
 
-impl Handle {
+impl Handle<'_> {
+    /// Returns the opaque pointer of a new transaction.
+    pub fn local(transaction: Transaction) -> *mut c_void {
+        Box::into_raw(Box::new(transaction)).cast()
+    }
+
+    /// Returns the opaque pointer of a write-set that is being applied.
+    pub fn applied(seqno: Seqno) -> *mut c_void {
+        ptr::without_provenance_mut((seqno as usize) << 1 | IS_APPLIED)
+    }
+
+    /// Returns the meaning of an opaque pointer; None: it was not set.
+    ///
+    /// # Safety
+    /// `opaque` must be null, or made by [`Self::local`] or [`Self::applied`]; a transaction must not be freed, nor
+    /// used elsewhere as long as the result lives.
+    pub unsafe fn of<'a>(opaque: *mut c_void) -> Option<Handle<'a>> {
+        if opaque.addr() & IS_APPLIED != 0 {
+            return Some(Handle::Applied((opaque.addr() as Seqno) >> 1));
+        }
+        // SAFETY: the caller's contract.
+        unsafe { opaque.cast::<Transaction>().as_mut() }.map(Handle::Local)
+    }
+
+    /// Frees the transaction behind an opaque pointer.
+    ///
+    /// # Safety
+    /// `opaque` must be made by [`Self::local`], and not be used any more.
+    pub unsafe fn free(opaque: *mut c_void) {
+        // SAFETY: the caller's contract.
+        drop(unsafe { Box::from_raw(opaque.cast::<Transaction>()) });
+    }
+
     /// Returns the owner of the handle's slot in the commit order.
     pub fn owner(&self) -> Owner {
         match self {
@@ -109,6 +149,22 @@ impl Handle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_opaque_pointer_is_a_transaction_or_a_seqno() {
+        let owner = |opaque| {
+            // SAFETY: `opaque` is made below, and nothing else uses it.
+            unsafe { Handle::of(opaque) }.map(|handle| handle.owner())
+        };
+        assert_eq!(owner(ptr::null_mut()), None);
+        for seqno in [-1, 0, 1, 1 << 61] {
+            assert_eq!(owner(Handle::applied(seqno)), Some(Owner::Applied(seqno)));
+        }
+        let opaque = Handle::local(Transaction::new(7));
+        assert_eq!(owner(opaque), Some(Owner::Trx(7)));
+        // SAFETY: it was made by `local`, and is not used any more.
+        unsafe { Handle::free(opaque) };
+    }
 
     /// Bytes of data, rows inserted into one table, and the size by which Galera judges the write-set.
     #[test]

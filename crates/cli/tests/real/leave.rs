@@ -104,3 +104,38 @@ fn a_server_leaves_and_joins_again_by_its_address_variable() {
     }
     trial.await_value(1, "SELECT SUM(v) FROM d.t", "3");
 }
+
+/// The applier that cannot store a fragment ends with the transaction open, and its thread releases the handle of a
+/// callback that has returned.
+#[test]
+fn a_server_that_cannot_store_a_fragment_leaves_and_lives_on() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    let mut client = trial.client(2);
+    for statement in [
+        "SET SESSION wsrep_on = OFF",
+        "DROP TABLE mysql.wsrep_streaming_log",
+    ] {
+        client.exec(statement).expect("it is dropped here alone");
+    }
+    let mut client = trial.client(0);
+    for statement in [
+        "SET SESSION wsrep_trx_fragment_unit = 'rows'",
+        "SET SESSION wsrep_trx_fragment_size = 1",
+        "BEGIN",
+        "INSERT INTO d.t VALUES (1, 1)",
+        "INSERT INTO d.t VALUES (2, 2)",
+        "COMMIT",
+    ] {
+        client.exec(statement).expect("two of three have it");
+    }
+    trial.await_status(2, "wsrep_cluster_status", "non-Primary", SOON);
+    for i in [0, 1] {
+        trial.await_size(i, 2, SOON);
+    }
+    pause(Duration::from_secs(1));
+    assert_eq!(trial.status(2, "wsrep_ready"), "OFF");
+    let log = trial.node(2).log_text();
+    assert!(!log.contains("got signal"), "the server has died");
+}

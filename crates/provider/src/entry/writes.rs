@@ -36,13 +36,13 @@ unsafe fn with_transaction<T>(
         let handle = handle.as_mut()?;
         if handle.opaque.is_null() {
             let id = handle.trx_id;
-            handle.opaque = Box::into_raw(Box::new(Handle::Local(Transaction::new(id)))).cast();
+            handle.opaque = Handle::local(Transaction::new(id));
             node.executing
                 .lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .insert(id);
         }
-        match handle.opaque.cast::<Handle>().as_mut() {
+        match Handle::of(handle.opaque) {
             Some(Handle::Local(transaction)) => Some(body(transaction)),
             _ => None,
         }
@@ -53,14 +53,7 @@ unsafe fn with_transaction<T>(
 /// As for [`with_transaction`].
 unsafe fn owner(handle: *const WsHandle) -> Option<Owner> {
     // SAFETY: the caller's contract.
-    unsafe {
-        handle
-            .as_ref()?
-            .opaque
-            .cast::<Handle>()
-            .as_ref()
-            .map(Handle::owner)
-    }
+    unsafe { Handle::of(handle.as_ref()?.opaque).map(|handle| handle.owner()) }
 }
 
 fn key_type(raw: abi::KeyType) -> KeyType {
@@ -159,8 +152,7 @@ pub unsafe extern "C" fn certify(
             let Some(ws_handle) = handle.as_ref() else {
                 return WsrepStatus::TRX_MISSING;
             };
-            let Some(Handle::Local(transaction)) = ws_handle.opaque.cast::<Handle>().as_mut()
-            else {
+            let Some(Handle::Local(transaction)) = Handle::of(ws_handle.opaque) else {
                 // Nothing was appended, so there is nothing to replicate.
                 return WsrepStatus::OK;
             };
@@ -252,10 +244,10 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
     // SAFETY: the server passes its own handle, and uses its opaque pointer as it finds it afterwards.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            let Some(handle) = handle.as_mut().filter(|handle| !handle.opaque.is_null()) else {
+            let Some(handle) = handle.as_mut() else {
                 return WsrepStatus::OK;
             };
-            let Some(Handle::Local(transaction)) = handle.opaque.cast::<Handle>().as_ref() else {
+            let Some(Handle::Local(transaction)) = Handle::of(handle.opaque) else {
                 return WsrepStatus::OK;
             };
             let trx = handle.trx_id;
@@ -270,7 +262,7 @@ pub unsafe extern "C" fn release(wsrep: *mut Wsrep, handle: *mut WsHandle) -> Ws
                 node.note_loss(*loss, transaction);
             }
             if !answer.lives_on {
-                drop(Box::from_raw(handle.opaque.cast::<Handle>()));
+                Handle::free(handle.opaque);
                 handle.opaque = std::ptr::null_mut();
             }
             recv::status(answer.code)
