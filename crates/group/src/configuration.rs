@@ -15,7 +15,8 @@ pub struct Member {
     pub weight: u8,
     /// `pc.weight`: the vote that the member has once it has JOINED.
     pub full_weight: u8,
-    /// True once the member has JOINED and holds its vote.
+    /// True once the member has JOINED and holds its vote. In a join request: the replica lost nothing that it
+    /// acknowledged, and may keep the vote that it had.
     pub voter: bool,
     /// `wsrep_node_name`.
     pub name: String,

@@ -19,7 +19,7 @@ pub(crate) const ATTEMPT_MS: TimeMs = 400;
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct ElectionTimer {
-    /// Time of the last message of the promised term's leader (or candidate).
+    /// Time of the promised term's leader's last message, or of the promise.
     heard_at: TimeMs,
     /// The longest silence that leaders broke recently.
     silence_ms: TimeMs,

@@ -2,11 +2,15 @@
 //!
 //! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before any other
 //! process hears of it.
+//!
+//! A leader is missing for a pre-vote if it is silent (`election_timer`), if its listener refuses connections, if no
+//! process of its replica is connected, and for a process outside of a component. A member stands itself only for the
+//! first two, or if the leader has no seat.
 
 use crate::branches::Branches;
 use crate::election_timer::ElectionTimer;
 use crate::elections::Elections;
-use crate::event::{Action, HardState};
+use crate::event::Action;
 use crate::ids::{Incarnation, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Preference, Promise};
 use crate::role::Role;
@@ -98,10 +102,8 @@ impl Elections<'_> {
 
     /// Asks for the promise to be written down.
     pub(crate) fn persist_promise(&mut self) {
-        self.out.push(Action::Persist(HardState {
-            promised: self.vote.promised(),
-            configuration: self.log.committed().configuration.clone(),
-        }));
+        let promised = self.vote.promised();
+        self.out.push(Action::Persist { promised });
     }
 
     /// Sends once everything promised so far is on disk (rule 4).

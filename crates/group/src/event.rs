@@ -38,15 +38,6 @@ pub struct RecoveredLog {
     pub commit: Position,
 }
 
-/// The state that is persisted before any message that relies on it is sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct HardState {
-    /// The promised term: no lower term is ever accepted again.
-    pub promised: Term,
-    /// Last committed configuration, for recovery.
-    pub configuration: Configuration,
-}
-
 /// An input of [`crate::Group::handle`].
 #[derive(Clone, Debug, Hash)]
 pub enum Event {
@@ -103,9 +94,9 @@ pub enum Event {
         /// Number of its bytes that are written; u32::MAX: the log will not stage it.
         until: u32,
     },
-    /// A [`HardState`] is on disk.
+    /// A promise is on disk.
     Persisted {
-        /// The promised term in it.
+        /// The promised term.
         promised: Term,
     },
     /// Time has passed.
@@ -211,8 +202,11 @@ pub enum Action {
         /// State of the group at the new base.
         checkpoint: Checkpoint,
     },
-    /// Persist this state, then answer with [`Event::Persisted`].
-    Persist(HardState),
+    /// Persist this promise, then answer with [`Event::Persisted`]. Messages that rely on it wait for that (rule 4).
+    Persist {
+        /// The promised term: no lower term is ever accepted again.
+        promised: Term,
+    },
     /// Deliver the next committed entry. The core has already left out submissions of non-members (rule 9).
     Deliver {
         /// Its position.

@@ -1,5 +1,5 @@
 //! The coordinator's work on other processes: connections, heartbeats, duplicate replicas (rule 14), and foreign
-//! processes.
+//! processes; and what it does when its own process has overslept, so that others' silence does not count.
 //!
 //! In: connections that come and go, statuses. Out: the component state and the catch-up that follow from them. A
 //! duplicate replica and a foreign process have no say here.

@@ -107,7 +107,7 @@ pub use config::Config;
 pub use configuration::{Configuration, Member};
 pub use counters::Counters;
 pub use entry::{Body, Entry};
-pub use event::{Action, Delivery, Event, Fate, HardState, Recovered, RecoveredLog};
+pub use event::{Action, Delivery, Event, Fate, Recovered, RecoveredLog};
 pub use fetching::PAYLOAD_MAX;
 pub use group::Group;
 pub use ids::{

@@ -128,7 +128,7 @@ impl Vote {
     }
 
     /// This member's log is the group's now, so it is intact, whatever it once forgot.
-    pub(crate) fn is_intact(&mut self) {
+    pub(crate) fn becomes_intact(&mut self) {
         self.amnesiac = false;
     }
 

@@ -194,7 +194,7 @@ impl Run {
                 self.joined_before.clear();
                 self.facts.push(Fact::Reset(checkpoint));
             }
-            Action::Persist(state) => process.writing = Some(state.promised),
+            Action::Persist { promised } => process.writing = Some(promised),
             Action::Deliver { position, delivery } => self.deliver(position, delivery),
             Action::DeliverFromLog { .. } => {
                 let text = "delivers what was left in a log, and nothing was".to_owned();

@@ -67,7 +67,7 @@ impl Engine {
             }
             Action::Truncate { after } => self.truncate(after, host),
             Action::Reset { checkpoint } => self.begin_anew(now_ms, checkpoint, host),
-            Action::Persist(state) => self.persist(now_ms, state.promised, host),
+            Action::Persist { promised } => self.persist(now_ms, promised, host),
             Action::Deliver { position, delivery } => {
                 self.deliver(now_ms, position, delivery, host)
             }

@@ -450,10 +450,9 @@ impl World<'_> {
                     entries,
                 };
             }
-            Action::Persist(state) => {
-                node.promised = state.promised;
+            Action::Persist { promised } => {
+                node.promised = promised;
                 if !self.dice.one_in(8) {
-                    let promised = state.promised;
                     node.group.handle(self.now, Event::Persisted { promised });
                     return true;
                 }

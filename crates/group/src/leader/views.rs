@@ -94,9 +94,12 @@ impl Leader<'_> {
         }
         // Other restarted processes request admission afterwards.
         (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
+        // A learner stays one: with a vote, and without a database, it could end and take the majority with it. The
+        // owner of the log votes in any case.
+        let holds_vote = |replica| self.log.latest().replica(replica).is_some_and(|m| m.voter);
         for member in &mut next.members {
-            member.voter = true;
-            member.weight = member.full_weight;
+            member.voter = member.replica == self.my_replica() || holds_vote(member.replica);
+            member.weight = if member.voter { member.full_weight } else { 0 };
         }
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {

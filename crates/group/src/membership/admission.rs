@@ -38,7 +38,7 @@ impl Membership<'_> {
         };
         founded.ensure_vote(self.my_replica());
         self.log.found(history, overrides, founded.clone());
-        self.vote.is_intact();
+        self.vote.becomes_intact();
         let number = self.vote.promised().number + 1;
         let replica = self.my_replica();
         self.elections().promise_term(Term { number, replica });

@@ -51,7 +51,7 @@ impl Replica<'_> {
         if let Some(leader) = self.role.leader() {
             // This leader's log is the group's now, so this replica is intact, whatever it once forgot.
             if self.log.committed().position >= leader.start() {
-                self.vote.is_intact();
+                self.vote.becomes_intact();
             }
         }
     }

@@ -252,6 +252,26 @@ fn a_cluster_can_be_founded_by_a_node_without_weight() {
     assert_eq!(cores.delivered(2), 1);
 }
 
+/// A joiner that waits for its SST cannot get it any more when its donor is gone, and ends.
+#[test]
+fn an_override_gives_a_learner_no_vote() {
+    let mut cores = founded_by([member(0), member(1)]);
+    cores.start(member(2), Recovered::default());
+    cores.pass(1_000);
+    assert_eq!(votes(&cores, 0), [1, 1, 0]);
+    cores.kill(1);
+    cores.pass(12_000);
+    assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
+    let override_id = Uuid([3; 16]);
+    cores.event(0, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(votes(&cores, 0), [1, 0]);
+    cores.kill(2);
+    cores.pass(12_000);
+    assert_eq!(cores.component_state(0), ComponentState::Primary);
+    assert_eq!(votes(&cores, 0), [1]);
+}
+
 #[test]
 fn an_operator_can_make_a_node_without_weight_primary() {
     let mut cores = founded_by([member(0), voteless(1)]);

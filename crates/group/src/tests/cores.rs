@@ -418,8 +418,7 @@ impl Cores {
                 }
                 Action::Truncate { after } => at.log.entries.retain(|e| e.position <= after),
                 Action::Reset { .. } => at.log.entries.clear(),
-                Action::Persist(state) => {
-                    let promised = state.promised;
+                Action::Persist { promised } => {
                     at.group.handle(self.now, Event::Persisted { promised });
                 }
                 other => at.actions.push(other),
