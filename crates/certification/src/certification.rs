@@ -194,11 +194,19 @@ impl Certification {
         self.position
     }
 
-    /// The origin of the write-set at `seqno`, from [`Request::origin`]. None for other entries, for a failed
-    /// write-set, and at or below the floor.
+    /// The origin of the write-set or isolated action at `seqno`, from [`Request::origin`]. None for other entries, for
+    /// a write-set that failed, and at or below the floor.
     pub fn origin(&self, seqno: Seqno) -> Option<[u8; 16]> {
-        let record = self.window.get(seqno).filter(|_| seqno > self.floor)?;
-        record.writer()
+        self.record(seqno)?.origin()
+    }
+
+    /// As [`Self::origin`], but None for an isolated action.
+    pub fn writer(&self, seqno: Seqno) -> Option<[u8; 16]> {
+        self.record(seqno)?.writer()
+    }
+
+    fn record(&self, seqno: Seqno) -> Option<&Record> {
+        self.window.get(seqno).filter(|_| seqno > self.floor)
     }
 
     /// The keys of the write-set at `seqno`, ascending. Empty if the entry has put no keys into the index, or is too

@@ -62,10 +62,14 @@ impl Record {
         }
     }
 
-    /// The origin of a write-set with keys; None for an isolated action, and for a seqno without keys.
+    /// The origin of a write-set or isolated action with keys; None for a seqno without keys.
+    pub fn origin(&self) -> Option<[u8; 16]> {
+        (!self.keys.is_empty()).then_some(self.source.origin)
+    }
+
+    /// As [`Self::origin`], but None for an isolated action.
     pub fn writer(&self) -> Option<[u8; 16]> {
-        let is_write_set = !self.isolation && !self.keys.is_empty();
-        is_write_set.then_some(self.source.origin)
+        self.origin().filter(|_| !self.isolation)
     }
 
     /// True if a write-set of `source` cannot conflict with this one.

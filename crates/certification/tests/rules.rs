@@ -356,12 +356,23 @@ fn the_origin_is_known_of_what_passed_and_is_above_the_floor() {
     node.write(B, 0, &[(ROW, Exclusive)]);
     node.0.view(3);
     node.write(B, 3, &[(OTHER_ROW, Exclusive)]);
-    let origins = |node: &Node| [0, 1, 2, 3, 4, 5, Seqno::MIN].map(|seqno| node.0.origin(seqno));
+    let isolation = Request {
+        origin: A,
+        last_seen: 4,
+        isolation: true,
+        ..request()
+    };
+    node.send(isolation, &[(TABLE, Exclusive)]);
+    let seqnos = [0, 1, 2, 3, 4, 5, 6, Seqno::MIN];
+    let origins = |node: &Node| seqnos.map(|seqno| node.0.origin(seqno));
+    let writers = |node: &Node| seqnos.map(|seqno| node.0.writer(seqno));
     let none = None;
-    // The second failed, the third is a view, the fifth has not come.
-    let expected = [none, Some(A), none, none, Some(B), none, none];
+    // The second failed, the third is a view, the sixth has not come.
+    let expected = [none, Some(A), none, none, Some(B), Some(A), none, none];
     assert_eq!(origins(&node), expected);
+    let expected = [none, Some(A), none, none, Some(B), none, none, none];
+    assert_eq!(writers(&node), expected);
     node.0.cut(2);
-    let expected = [none, none, none, none, Some(B), none, none];
+    let expected = [none, none, none, none, Some(B), Some(A), none, none];
     assert_eq!(origins(&node), expected);
 }

@@ -77,7 +77,11 @@ pub fn text(line: &ConflictLine) -> String {
     };
     let against = match (line.winner_seqno, &line.winner) {
         (Some(seqno), Some(name)) => format!("write-set {seqno} of {name} came first"),
-        (Some(seqno), None) => format!("write-set {seqno} came first"),
+        (Some(seqno), None) => {
+            format!(
+                "{seqno} came first (a view, or a write-set of a node that is not known any more)"
+            )
+        }
         (None, _) => "a local statement, or one that is not known any more, came first".to_owned(),
     };
     format!(

@@ -262,10 +262,8 @@ impl Clients<'_> {
 
     /// Sends the lost rollback fragments. Returns true if a write-set or total-order action may follow.
     pub(crate) fn rollbacks_are_sent(&mut self) -> bool {
-        if !self.submissions.has_lost_rollbacks() {
-            return true;
-        }
-        let (may_write, low) = (self.may_write(), self.executor.low());
-        (self.submissions).rollbacks_are_sent(self.context.now_ms(), may_write, low, self.out)
+        let may_write = || (self.lifecycle).may_write(self.context, self.transfer);
+        let (now_ms, low) = (self.context.now_ms(), self.executor.low());
+        (self.submissions).rollbacks_are_sent(now_ms, may_write, low, self.out)
     }
 }

@@ -112,6 +112,16 @@ impl Context {
         self.my_state().map(|state| state.state)
     }
 
+    /// Returns the member that the order has chosen as this joiner's donor, while it donates.
+    pub(crate) fn donor_of(&self, joiner: Incarnation) -> Option<Incarnation> {
+        self.control()?.members.donor_of(joiner)
+    }
+
+    /// Returns this node's donor, while it donates.
+    pub(crate) fn my_donor(&self) -> Option<Incarnation> {
+        self.donor_of(self.me)
+    }
+
     /// Returns true if this process is a member of the view.
     pub(crate) fn is_member(&self, peer: Incarnation) -> bool {
         (self.control())

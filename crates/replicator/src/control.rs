@@ -258,7 +258,7 @@ impl Control {
             .collect();
         let certification = &self.certification;
         let origin = |seqno| {
-            let origin = certification.origin(seqno);
+            let origin = certification.writer(seqno);
             origin.map(|o| Incarnation(trireme_group::Uuid(o)))
         };
         // Below the floor the origins are no longer known.

@@ -1,6 +1,6 @@
 //! Flow control of a node. It measures how fast this node applies, and derives the requests to the writers elsewhere
 //! ([`BackPressure`]). It lets own write-sets go as far as the others' requests permit ([`Leases`]). It proposes to
-//! leave out a member that alone holds up the writers ([`LagBudget`], [`BackOff`]; rule 15, `docs/flow-control.md`).
+//! leave out a member that alone holds up the writers ([`LagBudget`], [`BackOff`]; rules 15, 21, `docs/flow-control.md`).
 //!
 //! In: the length of the apply queue, peers' requests and the control state. Out: [`FlowOutput`]s and permits.
 
@@ -126,7 +126,7 @@ impl FlowControl {
                 }
                 part => part,
             },
-            None => Participation::LeftOut,
+            None => Participation::Exempt,
         };
         let signal = self
             .back_pressure
@@ -270,19 +270,19 @@ fn is_left_out(context: &Context) -> bool {
 }
 
 /// Returns a member's part in flow control. Donors, joiners and desynced members hold up nobody. A member that catches
-/// up does so only if fewer than two members keep pace. Then it is the one that bounds the backlog, and under a steady
-/// load it might never catch up.
+/// up, Joined or left out, paces the writers only if fewer than two members are Synced. Then it is the one that bounds
+/// the backlog, and under a steady load it might never catch up.
 fn participation(control: &Control, member: Incarnation) -> Participation {
     let state = control.members.get(member);
     let Some(state) = state.filter(|_| !control.members.is_arbitrator(member)) else {
-        return Participation::LeftOut; // an arbitrator applies nothing
+        return Participation::Exempt; // an arbitrator applies nothing
     };
     let catches_up = state.state == NodeState::Joined || (state.left_out && state.desyncs == 0);
     match state.state {
         NodeState::Synced => Participation::InStep,
         _ if planted(Mutant::LeftOutStops) && state.left_out => Participation::InStep,
         _ if catches_up && control.members.in_step() < 2 => Participation::CatchingUp,
-        _ => Participation::LeftOut,
+        _ => Participation::Exempt,
     }
 }
 
@@ -290,6 +290,6 @@ fn is_heeded(control: &Control, from: Incarnation, request: Request) -> bool {
     match participation(control, from) {
         Participation::InStep | Participation::Relapsing => true,
         Participation::CatchingUp => request != Request::Stop,
-        Participation::LeftOut => false,
+        Participation::Exempt => false,
     }
 }

@@ -150,8 +150,8 @@ impl MemberStates {
         self.is_arbitrator(incarnation) && !planted(Mutant::ArbitratorVotes)
     }
 
-    /// Handles a joiner's request for an SST. Returns its donor. A second request is ignored: an earlier one of the
-    /// same joiner may have been ordered after all.
+    /// Handles a joiner's request for an SST, or for the script before an IST. Returns its donor. A second request is
+    /// ignored: an earlier one of the same joiner may have been ordered after all.
     pub(crate) fn state_requested(
         &mut self,
         from: Incarnation,
@@ -159,8 +159,7 @@ impl MemberStates {
         preference: &str,
         bypass: bool,
     ) -> Option<Incarnation> {
-        let is_asked = || self.states.values().any(|m| m.donates_to == Some(from));
-        if state != NodeState::Joiner || is_asked() {
+        if state != NodeState::Joiner || self.donor_of(from).is_some() {
             return None;
         }
         let donor = self.choose_donor(from, preference);
@@ -175,6 +174,13 @@ impl MemberStates {
             self.doubts(from, -1);
         }
         donor
+    }
+
+    /// Returns the member that the order has chosen as this joiner's donor, while it donates.
+    pub(crate) fn donor_of(&self, joiner: Incarnation) -> Option<Incarnation> {
+        let mut states = self.states.iter();
+        let donor = states.find(|(_, state)| state.donates_to == Some(joiner));
+        donor.map(|(donor, _)| *donor)
     }
 
     /// Handles the end of a donation. Returns its joiner.
@@ -274,8 +280,8 @@ impl MemberStates {
         true
     }
 
-    /// Returns true if a member other than this one may be chosen as donor, now or when it has finished its present
-    /// work.
+    /// Returns true if a member other than this one may be a donor, now or when it has finished its present work. The
+    /// joiner's preference does not count: an operator can change it.
     pub(crate) fn has_donor_for(&self, joiner: Incarnation) -> bool {
         let has_state = |m: &&Member| {
             let state = self.state_of(m.incarnation);
@@ -287,8 +293,9 @@ impl MemberStates {
         able.next().is_some()
     }
 
-    /// Chooses the donor for a joiner: the first of its preferred names that can donate. If it left the choice open, a
-    /// member of its segment, or else any other (server-contract-callbacks.md#donor-choice).
+    /// Chooses the donor for a joiner: the first of its preferred names (`wsrep_sst_donor`) that can donate. An empty name
+    /// leaves the choice open: a member of its segment, or else any other
+    /// (server-contract-callbacks.md#donor-choice).
     pub(crate) fn choose_donor(
         &self,
         joiner: Incarnation,

@@ -101,10 +101,7 @@ impl Membership<'_> {
     /// they lock elsewhere. Their rollback comes before the donor's report; without the donor, the view closes its
     /// transactions (rule 7).
     fn has_joined(&self) -> bool {
-        let control = self.context.control().into_iter();
-        let mut members = control.flat_map(|c| c.members.states().values());
-        let is_given = members.any(|m| m.donates_to == Some(self.context.me()));
-        let waits = is_given && !planted(Mutant::JoinsBeforeDonated);
+        let waits = self.context.my_donor().is_some() && !planted(Mutant::JoinsBeforeDonated);
         self.executor.low() >= self.transfer.joined_at() && !waits
     }
 

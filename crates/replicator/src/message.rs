@@ -8,7 +8,7 @@ use crate::gtid::Gtid;
 use crate::wire::{Reader, put_bytes};
 use crate::writeset::WriteSet;
 
-/// Version of all formats of this crate.
+/// Version of the format of submissions.
 pub(crate) const VERSION: u8 = 1;
 pub(crate) const KIND_WRITE_SET: u8 = 1;
 const KIND_STATE_REQUEST: u8 = 2;
@@ -75,7 +75,7 @@ pub(crate) enum Message {
     Resync,
     /// The sender's applied watermark: everything that it submits from now on has seen at least this seqno.
     Applied(Seqno),
-    /// This member holds up the sender's writers: leave it out of flow control.
+    /// This member holds up the sender's writers, or is the sender, and would: leave it out of flow control.
     LeaveOut(Incarnation),
     /// A member that was left out has caught up.
     CaughtUp,

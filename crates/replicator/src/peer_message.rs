@@ -5,8 +5,11 @@ use trireme_certification::Seqno;
 use trireme_group::Position;
 
 use crate::history::{Recorded, RecordedPart};
-use crate::message::{MessageError, VERSION};
+use crate::message::MessageError;
 use crate::wire::{Reader, put_bytes, put_count, put_recorded};
+
+/// Version of the format of peer messages, and of the records in them.
+const VERSION: u8 = 1;
 
 /// A peer message. All state transfer is pulled: a joiner without an answer repeats its request, or asks another
 /// member.

@@ -179,11 +179,6 @@ impl Submissions {
         self.lost_rollbacks.push(trx);
     }
 
-    /// Returns true if a rollback fragment is still to be sent.
-    pub(crate) fn has_lost_rollbacks(&self) -> bool {
-        !self.lost_rollbacks.is_empty()
-    }
-
     /// Submits the rollback fragments that could not be sent, or that the group let go of when it lost the majority,
     /// whatever their fate. The next view may leave their transactions open, and one rollback too many does no harm.
     /// Returns true if a write-set or total-order action may follow: it may hold the locks of these transactions, so
@@ -192,11 +187,11 @@ impl Submissions {
     pub(crate) fn rollbacks_are_sent(
         &mut self,
         now_ms: u64,
-        may_write: bool,
+        may_write: impl FnOnce() -> bool,
         low: Seqno,
         out: &mut ActionQueue,
     ) -> bool {
-        if may_write {
+        if !self.lost_rollbacks.is_empty() && may_write() {
             out.extend(self.lost_rollbacks(now_ms, low));
         }
         self.lost_rollbacks.is_empty()

@@ -198,7 +198,7 @@ stats! {
         durability: u64 = c"trireme_durability",
         /// Own write-sets that failed certification.
         conflicts_certification: u64 = c"trireme_conflicts_certification",
-        /// Own transactions that an applier rolled back before they were ordered.
+        /// Own transactions that an applier rolled back before their write-set was sent.
         conflicts_brute_force_abort: u64 = c"trireme_conflicts_brute_force_abort",
         /// Own transactions that an applier rolled back, and that were applied anew.
         conflicts_replay: u64 = c"trireme_conflicts_replay",

@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 1_000;
 pub struct ConflictCounts {
     /// Write-sets that failed certification.
     pub certification: u64,
-    /// Transactions that an applier rolled back before their write-set was ordered.
+    /// Transactions that an applier rolled back before their write-set was sent.
     pub brute_force_abort: u64,
     /// Transactions that an applier rolled back after their write-set had passed certification: they are applied anew.
     pub replay: u64,

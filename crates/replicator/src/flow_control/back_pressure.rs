@@ -15,7 +15,7 @@ const WINDOW_MS: u64 = 50;
 /// elsewhere) has caught up by then, and does not hold up all writers.
 const STUMBLE_MS: u64 = 60;
 /// A node that stopped the writers within this time before is slow, and does not stumble.
-const RELAPSE_MS: u64 = 1_000;
+const RECENT_STOP_MS: u64 = 1_000;
 /// Minimum apply rate of a node that sets a pace. Below it, writers would wait longer for their turn than for the end
 /// of a stop.
 const LEAST_PER_SECOND: f64 = 50.0;
@@ -48,7 +48,7 @@ pub(crate) enum Participation {
     /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
     /// The node holds up no writer.
-    LeftOut,
+    Exempt,
 }
 
 /// The queue's limits.
@@ -106,8 +106,8 @@ impl BackPressure {
         part: Participation,
         limits: Limits,
     ) -> Option<Signal> {
-        self.measure(now_ms, queue == 0 || part == Participation::LeftOut);
-        if part == Participation::LeftOut {
+        self.measure(now_ms, queue == 0 || part == Participation::Exempt);
+        if part == Participation::Exempt {
             self.per_second = None; // its backlog may have another cause than speed
         }
         let demand = self.demand(now_ms, queue as f64, part, limits);
@@ -145,11 +145,11 @@ impl BackPressure {
             Participation::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
             // Nothing is applied, or the rate is unknown.
             Participation::InStep | Participation::Relapsing => is_over,
-            Participation::CatchingUp | Participation::LeftOut => false,
+            Participation::CatchingUp | Participation::Exempt => false,
         };
         let stops = self.stops(now_ms, is_stuck);
         match part {
-            Participation::LeftOut => None,
+            Participation::Exempt => None,
             Participation::Relapsing => stops.then_some(Demand::StepOut),
             Participation::CatchingUp => able.map(|rate| Demand::Pace(0.9 * rate)),
             Participation::InStep if !is_over => None,
@@ -166,7 +166,9 @@ impl BackPressure {
     fn stops(&mut self, now_ms: u64, is_stuck: bool) -> bool {
         let since_ms = self.stuck_since_ms.unwrap_or(now_ms);
         self.stuck_since_ms = is_stuck.then_some(since_ms);
-        let is_slow = self.stopped_ms.is_some_and(|at| now_ms < at + RELAPSE_MS);
+        let is_slow = self
+            .stopped_ms
+            .is_some_and(|at| now_ms < at + RECENT_STOP_MS);
         let stops = is_stuck && (is_slow || now_ms >= since_ms + STUMBLE_MS);
         if stops {
             self.stopped_ms = Some(now_ms);

@@ -124,11 +124,11 @@ fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing()
     let paces = |tell: &Signal| matches!(tell, Signal::Demand(Demand::Pace(rate)) if (400.0..500.0).contains(rate));
     assert!(!told.is_empty() && told.iter().all(paces), "{told:?}");
     assert_eq!(
-        pressure.watch(500, 10_000, Participation::LeftOut, LIMITS),
+        pressure.watch(500, 10_000, Participation::Exempt, LIMITS),
         Some(Signal::Continue)
     );
     assert_eq!(
-        pressure.watch(501, 10_000, Participation::LeftOut, LIMITS),
+        pressure.watch(501, 10_000, Participation::Exempt, LIMITS),
         None
     );
 }

@@ -10,7 +10,8 @@ use super::leases::Holder;
 const PACE_COUNTS: f64 = 1.0 / 8.0;
 /// Rate at which a charge is forgotten, where it is gathered at rate 1.
 const FORGIVEN: f64 = 1.0 / 10.0;
-/// Maximum of one charge: a process that overslept must not blame others for that time.
+/// Maximum of one charge: a process that overslept must not blame others for that time. What is forgotten has no
+/// maximum: a node without a load looks here once a second.
 const LONGEST_STEP_MS: u64 = 20;
 
 /// The time that each member has cost the writers recently. Each writer keeps its own account. When a member's budget
@@ -24,31 +25,37 @@ pub(crate) struct LagBudget {
 }
 
 impl LagBudget {
-    /// `holder`: the member that alone keeps own writers waiting from now on. Returns a member to leave out.
+    /// `holder`: the member that alone keeps own writers waiting from now on. `limit_ms`: a member's budget; 0: there is
+    /// none, and nothing is charged. Returns a member to leave out.
     pub(crate) fn watch(
         &mut self,
         now_ms: u64,
         holder: Option<Holder>,
         limit_ms: u64,
     ) -> Option<Incarnation> {
-        let elapsed_ms = now_ms.saturating_sub(self.at_ms).min(LONGEST_STEP_MS) as f64;
+        let elapsed_ms = now_ms.saturating_sub(self.at_ms);
         let held = std::mem::replace(&mut self.holder, holder);
         self.at_ms = now_ms;
-        if let Some(held) = held {
-            let weight = if held.stops { 1.0 } else { PACE_COUNTS };
-            *self.spent_ms.entry(held.member).or_default() += elapsed_ms * weight;
+        if limit_ms == 0 {
+            self.spent_ms.clear();
+            return None;
         }
+        let held_up = |member: &Incarnation| held.is_some_and(|held| held.member == *member);
         self.spent_ms.retain(|member, spent| {
-            if held.is_none_or(|held| held.member != *member) {
-                *spent -= elapsed_ms * FORGIVEN;
+            if !held_up(member) {
+                *spent -= elapsed_ms as f64 * FORGIVEN;
             }
             *spent > 0.0
         });
-        let limit = limit_ms as f64;
-        let over = self.spent_ms.iter().find(|(_, spent)| **spent >= limit);
-        let member = over.map(|(member, _)| *member).filter(|_| limit_ms > 0)?;
-        self.spent_ms.remove(&member);
-        Some(member)
+        let held = held?;
+        let weight = if held.stops { 1.0 } else { PACE_COUNTS };
+        let spent = self.spent_ms.entry(held.member).or_default();
+        *spent += elapsed_ms.min(LONGEST_STEP_MS) as f64 * weight;
+        if *spent < limit_ms as f64 {
+            return None;
+        }
+        self.spent_ms.remove(&held.member);
+        Some(held.member)
     }
 
     /// Returns the time of the next check.
@@ -62,10 +69,19 @@ mod tests {
     use super::*;
     use trireme_group::Uuid;
 
+    const MEMBER: Incarnation = Incarnation(Uuid([1; 16]));
+
+    fn stop() -> Option<Holder> {
+        Some(Holder {
+            member: MEMBER,
+            stops: true,
+        })
+    }
+
     /// How long a member that holds up the writers for `hold_ms` of each 100 ms is borne with.
     fn borne_ms(stops: bool, hold_ms: u64) -> Option<u64> {
         let mut budget = LagBudget::default();
-        let member = Incarnation(Uuid([1; 16]));
+        let member = MEMBER;
         (0..20_000).step_by(5).find(|now_ms| {
             let holds = now_ms % 100 < hold_ms;
             let holder = holds.then_some(Holder { member, stops });
@@ -83,14 +99,29 @@ mod tests {
     }
 
     #[test]
+    fn a_node_without_a_load_forgets_as_fast_as_one_with() {
+        let mut budget = LagBudget::default();
+        for second in 0..100 {
+            let now_ms = second * 1_000;
+            assert_eq!(budget.watch(now_ms, stop(), 60), None);
+            assert_eq!(budget.watch(now_ms + 20, None, 60), None);
+        }
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_charged() {
+        let mut budget = LagBudget::default();
+        for now_ms in 0..1_000 {
+            assert_eq!(budget.watch(now_ms, stop(), 0), None);
+        }
+        assert_eq!(budget.watch(1_000, stop(), 60), None);
+        assert_eq!(budget.watch(1_001, None, 60), None);
+    }
+
+    #[test]
     fn a_process_that_overslept_blames_nobody() {
         let mut budget = LagBudget::default();
-        let member = Incarnation(Uuid([1; 16]));
-        let holder = Some(Holder {
-            member,
-            stops: true,
-        });
-        assert_eq!(budget.watch(0, holder, 60), None);
-        assert_eq!(budget.watch(10_000, holder, 60), None);
+        assert_eq!(budget.watch(0, stop(), 60), None);
+        assert_eq!(budget.watch(10_000, stop(), 60), None);
     }
 }

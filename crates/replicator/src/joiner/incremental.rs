@@ -52,14 +52,6 @@ impl Joiner<'_> {
         members.into_iter().map(|m| m.incarnation).collect()
     }
 
-    /// Returns the member that the order has chosen as this node's donor, while it donates.
-    pub(super) fn donor(&self) -> Option<Incarnation> {
-        let members = &self.context.control()?.members;
-        let mut states = members.states().iter();
-        let mine = states.find(|(_, state)| state.donates_to == Some(self.context.me()));
-        mine.map(|(donor, _)| *donor)
-    }
-
     /// Returns true if no more entries should be pulled for now. Entries delivered meanwhile may take all the room: one
     /// piece is pulled even then.
     fn has_enough_queued(&self) -> bool {
@@ -397,7 +389,7 @@ impl Joiner<'_> {
             .is_some_and(|control| control.members.has_donor_for(self.context.me()))
     }
 
-    /// Asks the donor to be whether it lives. Returns false if that was settled before.
+    /// Asks the future donor for a sign of life. Returns false if that was settled before.
     fn greet_donor(&mut self) -> bool {
         let donor = self.free_donor();
         (self.transfer.ist_mut().zip(donor)).is_some_and(|(ist, donor)| ist.greet(donor))
@@ -433,7 +425,10 @@ impl Joiner<'_> {
             return;
         };
         let entries = (self.executor.top() + 1, upto);
-        let (sources, now_ms) = (self.ist_sources(self.donor()), self.context.now_ms());
+        let (sources, now_ms) = (
+            self.ist_sources(self.transfer.donor()),
+            self.context.now_ms(),
+        );
         let ist = Ist::of_database(entries, sources, own_log, false, now_ms);
         self.transfer.go_on_with(ist);
     }

@@ -99,6 +99,10 @@ impl Joiner<'_> {
     pub(crate) fn donor_chosen(&mut self, id: SubmissionId, donor: Option<Incarnation>) {
         self.submissions.take(id.number);
         match donor {
+            // An earlier request was ordered after all.
+            None if self.context.my_donor().is_some() => {
+                self.transfer.request_failed(false, self.context.now_ms());
+            }
             None if self.transfer.awaits_script() && !self.has_donor() => self.give_up_snapshot(
                 "No member is left that could run a donor's script before the IST. Start this node again.",
             ),
@@ -275,7 +279,10 @@ impl Joiner<'_> {
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);
         self.lifecycle.server_runs();
-        let (sources, now_ms) = (self.ist_sources(self.donor()), self.context.now_ms());
+        let (sources, now_ms) = (
+            self.ist_sources(self.transfer.donor()),
+            self.context.now_ms(),
+        );
         let ist = Ist::behind_snapshot((seqno + 1 + skipped, upto), sources, now_ms);
         self.transfer.go_on_with(ist);
         self.transfer.follow_from(seqno, now_ms);

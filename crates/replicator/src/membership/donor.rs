@@ -182,8 +182,9 @@ impl Membership<'_> {
     }
 
     fn rollbacks_are_sent(&mut self) -> bool {
-        let (may_write, low) = (self.may_write(), self.executor.low());
-        (self.submissions).rollbacks_are_sent(self.context.now_ms(), may_write, low, self.out)
+        let may_write = || (self.lifecycle).may_write(self.context, self.transfer);
+        let (now_ms, low) = (self.context.now_ms(), self.executor.low());
+        (self.submissions).rollbacks_are_sent(now_ms, may_write, low, self.out)
     }
 
     /// Returns true if no script of the server sends any more. A server whose script still sends cannot become Synced,

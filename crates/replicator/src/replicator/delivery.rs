@@ -375,13 +375,18 @@ impl Replicator {
             preference
         };
         let text = format!("Member {joiner} requested state transfer from '{wanted}'");
-        match donor {
-            Some(donor) => {
+        match (donor, self.context.donor_of(id.incarnation)) {
+            (Some(donor), _) => {
                 let donor = self.context.name_of(donor);
                 let text = format!("{text}. Selected {donor}(SYNCED) as donor.");
                 self.out.log(Level::Info, text);
             }
-            None => {
+            (None, Some(earlier)) => {
+                let earlier = self.context.name_of(earlier);
+                let text = format!("{text} once more. Its donor is {earlier} already.");
+                self.out.log(Level::Info, text);
+            }
+            (None, None) => {
                 let why = "it is impossible to select State Transfer donor: Resource temporarily unavailable";
                 self.out.log(Level::Warn, format!("{text}, but {why}"));
             }

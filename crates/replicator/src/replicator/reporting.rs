@@ -320,10 +320,12 @@ impl Replicator {
             }),
             Place::Transfer => Some(match self.transfer.sst() {
                 None => NodeWait::IncrementalTransfer,
-                Some(SstPhase::Receiving { donor }) => NodeWait::StateTransfer {
-                    donor: donor.and_then(|donor| self.member_name(donor)),
-                },
-                Some(SstPhase::Brought { .. }) => NodeWait::StateTransfer { donor: None },
+                Some(SstPhase::Receiving { .. } | SstPhase::Brought { .. }) => {
+                    let donor = self.transfer.receives_from();
+                    NodeWait::StateTransfer {
+                        donor: donor.and_then(|donor| self.member_name(donor)),
+                    }
+                }
                 Some(
                     SstPhase::Requesting
                     | SstPhase::Retry { .. }

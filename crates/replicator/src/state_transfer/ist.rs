@@ -204,7 +204,7 @@ impl Ist {
         self.probe.was_shown_by(member)
     }
 
-    /// Makes the node ask the donor to be whether it lives, if the check has asked nobody. Returns false if that is not
+    /// Makes the node ask the future donor for a sign of life, if the check has asked nobody. Returns false if that is not
     /// possible, or was done before.
     pub(crate) fn greet(&mut self, donor: Incarnation) -> bool {
         if !self.sources.contains(&donor) || !self.probe.greet(self.last) {
@@ -217,7 +217,8 @@ impl Ist {
     /// Asks this member first.
     pub(crate) fn prefer(&mut self, member: Incarnation) {
         if let Some(at) = self.sources.iter().position(|source| *source == member) {
-            self.sources.swap(0, at);
+            self.sources.remove(at);
+            self.sources.push_front(member);
         }
     }
 
@@ -377,6 +378,19 @@ mod tests {
             assert!(now_ms < 100 * TIMEOUT_MS, "asks for ever");
         }
         assert_eq!(ist.dead_end(), DeadEnd::Begun);
+    }
+
+    #[test]
+    fn one_that_is_preferred_leaves_the_others_in_their_order() {
+        let sources = VecDeque::from([member(1), member(2), member(3)]);
+        let mut ist = Ist::of_database((5, 7), sources, true, true, 0);
+        ist.prefer(member(3));
+        let asked = [0, 1, 2].map(|round| {
+            let now_ms = round * TIMEOUT_MS;
+            ist.next(now_ms);
+            ist.pull(now_ms).unwrap().0
+        });
+        assert_eq!(asked, [3, 1, 2].map(member));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The joiner's side of an SST: the server's phase between sst_request and sst_received.
+//! The state machine of an SST, or of the script before an IST: from sst_request to sst_received. Without a donor the
+//! request is repeated each second. `joiner/sst.rs` carries its steps out.
 
 use bytes::Bytes;
 use trireme_group::Incarnation;
@@ -24,8 +25,11 @@ pub(crate) enum SstPhase {
     },
     /// The request is submitted, and not ordered yet.
     Submitted { request: Bytes },
-    /// A donor sends. None: it has finished, and the server has not reported yet.
-    Receiving { donor: Option<Incarnation> },
+    /// A donor sends, or has sent (`is_sent`) and the server has not reported yet. None: it is not known any more.
+    Receiving {
+        donor: Option<Incarnation>,
+        is_sent: bool,
+    },
     /// The server is prepared; the control state is not known again yet.
     Prepared { request: Option<Bytes> },
     /// The server has the SST; the control state is not known again yet.
@@ -35,6 +39,14 @@ pub(crate) enum SstPhase {
 }
 
 impl SstPhase {
+    /// A donor sends; None: it has finished, or is gone.
+    fn receiving(donor: Option<Incarnation>) -> SstPhase {
+        SstPhase::Receiving {
+            donor,
+            is_sent: donor.is_none(),
+        }
+    }
+
     pub(super) fn deadline_ms(&self) -> Option<u64> {
         match self {
             SstPhase::Retry { at_ms, .. } => Some(*at_ms),
@@ -210,7 +222,7 @@ impl StateTransfer {
         if let Some(phase) = self.sst_mut() {
             // Retry: an earlier request, which was given up as lost, was ordered after all.
             if let SstPhase::Submitted { .. } | SstPhase::Retry { .. } = phase {
-                *phase = SstPhase::Receiving { donor: Some(donor) };
+                *phase = SstPhase::receiving(Some(donor));
             }
         }
     }
@@ -218,7 +230,15 @@ impl StateTransfer {
     /// Returns the donor that sends.
     pub(crate) fn receives_from(&self) -> Option<Incarnation> {
         match self.sst() {
-            Some(SstPhase::Receiving { donor }) => *donor,
+            Some(SstPhase::Receiving { donor, is_sent }) => donor.filter(|_| !is_sent),
+            _ => None,
+        }
+    }
+
+    /// Returns the donor that sends, or has sent.
+    pub(crate) fn donor(&self) -> Option<Incarnation> {
+        match self.sst() {
+            Some(SstPhase::Receiving { donor, .. }) => *donor,
             _ => None,
         }
     }
@@ -226,9 +246,8 @@ impl StateTransfer {
     /// Notes that a donor has told this joiner that it has finished. Returns false if it is not the one that sends.
     pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> bool {
         match self.sst_mut() {
-            Some(SstPhase::Receiving { donor }) if *donor == Some(from) => {
-                *donor = None;
-                true
+            Some(SstPhase::Receiving { donor, is_sent }) if *donor == Some(from) => {
+                !std::mem::replace(is_sent, true)
             }
             _ => false,
         }
@@ -282,11 +301,13 @@ impl StateTransfer {
                 };
                 (retry, Resumed::GoesOn)
             }
-            SstPhase::Receiving { donor } => received_meanwhile(control, me, donor),
+            SstPhase::Receiving { donor, is_sent } => {
+                received_meanwhile(control, me, donor.filter(|_| !is_sent))
+            }
             SstPhase::Prepared { request } => (SstPhase::Requesting, Resumed::Prepared(request)),
             SstPhase::Brought { gtid, rcode } => {
                 let resumed = Resumed::Brought { gtid, rcode };
-                (SstPhase::Receiving { donor: None }, resumed)
+                (SstPhase::receiving(None), resumed)
             }
             same @ (SstPhase::Requesting | SstPhase::GivenUp) => (same, Resumed::GoesOn),
         };
@@ -313,6 +334,5 @@ fn received_meanwhile(
         None if control.members.failed().contains(&me) => Resumed::Failed,
         None => Resumed::GoesOn,
     };
-    let donor = donor.filter(sends);
-    (SstPhase::Receiving { donor }, resumed)
+    (SstPhase::receiving(donor.filter(sends)), resumed)
 }

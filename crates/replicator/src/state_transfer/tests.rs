@@ -62,6 +62,8 @@ fn a_request_is_made_again_until_a_donor_is_chosen() {
     transfer.donor_chosen(donor());
     assert_eq!(transfer.receives_from(), Some(donor()));
     assert!(!transfer.donor_is_done(me()) && transfer.donor_is_done(donor()));
+    assert_eq!(transfer.receives_from(), None);
+    assert_eq!(transfer.donor(), Some(donor()), "it has the entries behind");
     assert_eq!(transfer.server_received(received(), 0), Received::Now);
     assert!(transfer.tells_nobody_has() && !transfer.tells_nobody_has());
 }
