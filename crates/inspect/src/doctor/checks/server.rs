@@ -231,16 +231,18 @@ pub(crate) fn load_balancer(facts: &Facts) -> Finding {
         .collect();
     seen.sort();
     seen.dedup();
-    let leaves_out = facts.those(|node| {
+    // One node proposes to leave another out: the options of two nodes decide.
+    let proposes = facts.those(|node| {
         let after: u64 = node.option("repl.fc_desync_after_ms").parse().unwrap_or(0);
-        after > 0 && node.option("repl.fc_desync_state") != "synced"
+        after > 0
     });
+    let shows = facts.those(|node| node.option("repl.fc_desync_state") != "synced");
     if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
         return Finding::unknown(
             "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
         );
     }
-    match seen.is_empty() || leaves_out.is_empty() {
+    match seen.is_empty() || proposes.is_empty() || shows.is_empty() {
         true => Finding::ok("no load balancer is seen that a lagging node would confuse"),
         false => Finding::warning(
             format!(
