@@ -165,8 +165,13 @@ impl Clients<'_> {
 
     // --- the order
 
-    /// Carries out commit_order_enter().
+    /// Carries out commit_order_enter(). An applier that has failed may ask when its place is used up: as its thread ends,
+    /// it rolls back (server-contract-traps.md#an-appliers-handle-outlasts-its-callback).
     pub(crate) fn commit_order_enter(&mut self, ticket: Ticket, owner: Owner) {
+        let is_over = |seqno| self.lifecycle.has_diverged() && self.executor.has_passed(seqno);
+        if matches!(owner, Owner::Applied(seqno) if is_over(seqno)) {
+            return self.refuse(ticket, Code::NodeFail);
+        }
         match self.executor.enter_commit_order(ticket, owner) {
             Entry::Answered(answer) => self.out.answer(ticket, answer),
             Entry::Waits => {}

@@ -327,6 +327,13 @@ fn a_node_that_cannot_apply_uses_up_its_place_and_leaves() {
         );
         cluster.settle();
         assert!(cluster.nodes[1].closed);
+        let owner = Owner::Applied(seqno);
+        let answer = cluster.call(1, |ticket| Event::CommitOrderEnter { ticket, owner });
+        assert_eq!(
+            answer.map(|a| a.code),
+            Some(Code::NodeFail),
+            "it is used up"
+        );
         assert_eq!(cluster.outcome(0, trx), Code::Ok);
         cluster.assert_settled();
     }
