@@ -130,7 +130,7 @@ fn a_server_that_cannot_store_a_fragment_leaves_and_lives_on() {
     ] {
         client.exec(statement).expect("two of three have it");
     }
-    trial.await_status(2, "wsrep_cluster_status", "non-Primary", SOON);
+    trial.await_status(2, "wsrep_local_state_comment", "Inconsistent", SOON);
     for i in [0, 1] {
         trial.await_size(i, 2, SOON);
     }
