@@ -82,7 +82,11 @@ impl Clients<'_> {
         }
         draft.add_flags(flags::ISOLATION);
         let waits = self.is_large(&draft) || !self.may_go();
-        self.executor.begin_action(conn, ticket, waits);
+        if !self.executor.begin_action(conn, ticket, waits) {
+            let text = format!("connection {conn} starts a second total-order action within one");
+            self.out.log(Level::Error, text);
+            return self.refuse(ticket, Code::ConnFail);
+        }
         self.send_or_hold(Sent::Toi(conn), draft, waits);
     }
 

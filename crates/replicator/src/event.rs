@@ -165,6 +165,13 @@ pub enum Event {
         /// The transaction that got BF_ABORT.
         trx: TrxId,
     },
+    /// The replay of this transaction has failed in the server: this node has diverged.
+    ReplayFailed {
+        /// The caller of replay_trx().
+        ticket: Ticket,
+        /// The transaction.
+        trx: TrxId,
+    },
     /// rollback() of a streaming transaction: a rollback fragment goes to the order, behind all fragments of the
     /// transaction, and comes back as a [`crate::Task::Apply`] on every node. Answered at once: OK, or TRX_FAIL if
     /// nothing can be sent (the server must call again).

@@ -13,7 +13,7 @@ use crate::action_queue::ActionQueue;
 use crate::callers::Callers;
 use crate::context::Context;
 use crate::database::Database;
-use crate::event::{ConnId, Owner, Ticket};
+use crate::event::{ConnId, Owner, Ticket, TrxId};
 use crate::executor::{Executor, Running};
 use crate::flow_control::FlowControl;
 use crate::gtid::Gtid;
@@ -58,6 +58,15 @@ impl Outcomes<'_> {
         self.executor.leave(seqno);
         self.check_success(seqno);
         self.out.answer(ticket, Answer::unordered(Code::Ok));
+    }
+
+    /// Handles that the server could not replay a transaction: its place is used up, and the node leaves.
+    pub(crate) fn replay_failed(&mut self, ticket: Ticket, trx: TrxId) {
+        if let Some(seqno) = self.executor.seqno_of(Owner::Trx(trx)) {
+            self.become_inconsistent(&format!("replaying seqno {seqno} failed"));
+        }
+        let answer = self.executor.release(trx);
+        self.out.answer(ticket, answer);
     }
 
     /// Carries out to_execute_end().

@@ -149,6 +149,7 @@ impl Replicator {
                 executing,
             } => self.clients().abort(ticket, bf_seqno, victim, executing),
             Event::Replay { ticket, trx } => self.clients().replay(ticket, trx),
+            Event::ReplayFailed { ticket, trx } => self.outcomes().replay_failed(ticket, trx),
             Event::Rollback { ticket, trx } => self.clients().rollback(ticket, trx),
             Event::SyncWait { ticket, upto } => self.clients().sync_wait(ticket, upto),
             Event::CancelTicket { ticket } => self.clients().cancel_ticket(ticket),

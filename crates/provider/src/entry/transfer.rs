@@ -104,10 +104,9 @@ pub unsafe extern "C" fn pause(wsrep: *mut Wsrep) -> Seqno {
     unsafe {
         guard(wsrep, -Seqno::from(libc::EIO), |node| {
             let answer = node.call(|_, ticket| Event::Pause { ticket });
-            if answer.code == Code::Ok {
-                answer.gtid.seqno
-            } else {
-                -Seqno::from(libc::ENOTCONN)
+            match answer.code {
+                Code::Ok => answer.gtid.seqno,
+                _ => -Seqno::from(libc::ENOTCONN), // -1 would hang the next pause: see the contract
             }
         })
     }

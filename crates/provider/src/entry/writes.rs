@@ -289,10 +289,7 @@ pub unsafe extern "C" fn replay_trx(
                     if recv::apply_one(node, ctx, &apply, &mut exit_loop) {
                         WsrepStatus::OK
                     } else {
-                        node.logger.error(format!(
-                            "replaying {} failed: this node has diverged",
-                            apply.gtid
-                        ));
+                        node.call(|_, ticket| Event::ReplayFailed { ticket, trx });
                         WsrepStatus::FATAL
                     }
                 }

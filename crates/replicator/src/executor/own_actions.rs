@@ -26,20 +26,18 @@ pub(crate) struct ActionEnded {
 }
 
 impl Executor {
-    /// Begins an action by to_execute_start(). `waits`: it is not sent yet.
-    ///
-    /// # Panics
-    /// If the connection is within another action.
-    pub(crate) fn begin_action(&mut self, conn: ConnId, ticket: Ticket, waits: bool) {
+    /// Begins an action by to_execute_start(). `waits`: it is not sent yet. Returns false if the connection is within
+    /// another action.
+    pub(crate) fn begin_action(&mut self, conn: ConnId, ticket: Ticket, waits: bool) -> bool {
         let isolation = match waits {
             true => Isolation::Held { ticket },
             false => Isolation::Replicating { ticket },
         };
-        let before = self.isolations.insert(conn, isolation);
-        assert!(
-            before.is_none(),
-            "connection {conn} starts two total-order actions"
-        );
+        let is_free = !self.isolations.contains_key(&conn);
+        if is_free {
+            self.isolations.insert(conn, isolation);
+        }
+        is_free
     }
 
     /// Notes that the action is sent now. Returns false if it does not wait (any more).

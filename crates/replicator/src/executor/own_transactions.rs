@@ -321,7 +321,7 @@ impl Executor {
 
     /// Carries out replay_trx(). Returns false if there is nothing to replay.
     pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
-        self.transactions.await_replay(id, ticket)
+        self.transactions.await_replay(id, ticket, &self.order)
     }
 
     /// Grants a transaction its replay, if all earlier seqnos have left commit order. Call it until None.

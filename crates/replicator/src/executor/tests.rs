@@ -130,7 +130,8 @@ fn what_cannot_be_known_is_a_node_failure_and_what_was_not_sent_a_definite_one()
 fn an_own_action_has_commit_order_to_itself() {
     let mut executor = executor();
     executor.enqueue(apply(5, 0), Some(5), Payload::None);
-    executor.begin_action(3, 20, true);
+    assert!(executor.begin_action(3, 20, true));
+    assert!(!executor.begin_action(3, 21, false), "one at a time");
     assert!(executor.send_action(3) && !executor.send_action(3));
     executor.action_ordered(3, 6, 5, false);
     assert_eq!(executor.next_action(), None);

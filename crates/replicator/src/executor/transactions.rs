@@ -152,18 +152,18 @@ impl Transactions {
     }
 
     /// Handles replay_trx(). Returns false if there is nothing to replay. A victim that the server has marked between
-    /// certify() and commit_order_enter() comes here without entering commit order first.
-    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
+    /// certify() and commit_order_enter() comes here without entering commit order first; so does a transaction that
+    /// failed there without a victor (an engine that could not prepare it).
+    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket, order: &Order) -> bool {
+        let is_open = |seqno| !order.is_inside(seqno) && !order.has_passed(seqno);
         match self.table.get_mut(&id) {
             Some(Trx {
                 phase,
                 ordered: Some(ordered),
                 commits: true,
                 ..
-            }) if matches!(
-                phase,
-                Phase::MustReplay | Phase::Certified { aborted: true }
-            ) =>
+            }) if matches!(phase, Phase::MustReplay | Phase::Certified { .. })
+                && is_open(ordered.seqno) =>
             {
                 *phase = Phase::ReplayWaiting { ticket };
                 self.replays.insert(ordered.seqno, id);

@@ -125,6 +125,46 @@ fn a_certified_victim_learns_of_it_when_it_enters_commit_order() {
     );
 }
 
+/// An engine that cannot prepare a certified transaction rolls it back, and the server replays it.
+fn replaying() -> (Cluster, u64, i64) {
+    let mut cluster = Cluster::of(2);
+    let trx = cluster.certify(0, "a", KeyType::Exclusive);
+    while cluster.deliver(0) {}
+    let seqno = cluster.nodes[0].replicator.last_seqno().expect("in step");
+    let replay = cluster
+        .call(0, |ticket| Event::Replay { ticket, trx })
+        .expect("nothing is before it");
+    assert_eq!(replay.code, Code::Ok);
+    assert_eq!(replay.replay.map(|apply| apply.gtid.seqno), Some(seqno));
+    (cluster, trx, seqno)
+}
+
+#[test]
+fn who_fails_without_a_victor_replays_too() {
+    let (mut cluster, trx, seqno) = replaying();
+    let owner = Owner::Trx(trx);
+    let entered = cluster.call(0, |ticket| Event::CommitOrderEnter { ticket, owner });
+    assert_eq!(
+        entered.map(|a| (a.code, a.gtid.seqno)),
+        Some((Code::Ok, seqno))
+    );
+    let again = cluster.call(0, |ticket| Event::Replay { ticket, trx });
+    assert_eq!(again.map(|a| a.code), Some(Code::TrxFail), "it is inside");
+}
+
+#[test]
+fn a_replay_that_fails_uses_up_its_place_and_the_node_leaves() {
+    let (mut cluster, trx, seqno) = replaying();
+    let failed = cluster.call(0, |ticket| Event::ReplayFailed { ticket, trx });
+    assert_eq!(failed.map(|a| a.code), Some(Code::Ok));
+    assert_eq!(cluster.nodes[0].replicator.last_committed().seqno, seqno);
+    assert_eq!(cluster.comment(0), "Inconsistent");
+    let released = cluster.call(0, |ticket| Event::Release { ticket, trx });
+    assert_eq!(released.map(|a| a.code), Some(Code::Ok), "it is gone");
+    cluster.settle();
+    assert!(cluster.nodes[0].closed);
+}
+
 #[test]
 fn a_victim_that_waits_for_commit_order_is_woken() {
     let mut cluster = Cluster::of(2);
