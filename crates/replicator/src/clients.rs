@@ -224,7 +224,13 @@ impl Clients<'_> {
 
     /// Carries out replay_trx().
     pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
-        if !self.executor.await_replay(id, ticket) {
+        let is_victim = self.executor.is_victim(id);
+        if self.executor.await_replay(id, ticket) {
+            if !is_victim {
+                // As for a victim: its locks are free, and a write-set that this node sends from now on may take them.
+                self.submissions.raise_epoch();
+            }
+        } else {
             let text = format!("transaction {id} has nothing to replay");
             self.out.log(Level::Error, text);
             self.out.answer(ticket, Answer::unordered(Code::TrxFail));

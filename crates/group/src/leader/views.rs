@@ -6,6 +6,7 @@ use trireme_mutants::{Mutant, planted};
 use super::Leader;
 use crate::branches::branches;
 use crate::changes::Proposal;
+use crate::configuration::Member;
 use crate::ids::{Incarnation, Position, Uuid};
 use crate::known::known;
 use crate::message::{Join, Message};
@@ -94,11 +95,15 @@ impl Leader<'_> {
         }
         // Other restarted processes request admission afterwards.
         (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
-        // A learner stays one: with a vote, and without a database, it could end and take the majority with it. The
-        // owner of the log votes in any case.
-        let holds_vote = |replica| self.log.latest().replica(replica).is_some_and(|m| m.voter);
+        // A learner stays one: with a vote, and without a database, it could end and take the majority with it. If there
+        // is no voter, this member is one: its log is the best.
+        let held_vote = |m: &Member| {
+            let seat = self.log.latest().replica(m.replica);
+            seat.is_some_and(|seat| seat.voter)
+        };
+        let is_any = next.members.iter().any(held_vote);
         for member in &mut next.members {
-            member.voter = member.replica == self.my_replica() || holds_vote(member.replica);
+            member.voter = held_vote(member) || !is_any && member.replica == self.my_replica();
             member.weight = if member.voter { member.full_weight } else { 0 };
         }
         next.ensure_vote(self.my_replica());

@@ -272,6 +272,38 @@ fn an_override_gives_a_learner_no_vote() {
     assert_eq!(votes(&cores, 0), [1]);
 }
 
+/// The learner's log may be the best, and leads then: the vote stays with the member that had it.
+#[test]
+fn an_override_by_a_learner_gives_it_no_vote_beside_a_voter() {
+    let mut cores = founded_by([member(0), member(1)]);
+    cores.start(member(2), Recovered::default());
+    cores.pass(1_000);
+    cores.kill(1);
+    cores.pass(12_000);
+    let override_id = Uuid([3; 16]);
+    cores.event(2, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(votes(&cores, 2), [1, 0]);
+    for node in [0, 2] {
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
+    }
+}
+
+#[test]
+fn an_operator_can_make_a_learner_that_is_alone_primary() {
+    let mut cores = founded_by([member(0), member(1)]);
+    cores.start(member(2), Recovered::default());
+    cores.pass(1_000);
+    cores.kill(0);
+    cores.kill(1);
+    cores.pass(12_000);
+    let override_id = Uuid([3; 16]);
+    cores.event(2, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(cores.component_state(2), ComponentState::Primary);
+    assert_eq!(votes(&cores, 2), [1]);
+}
+
 #[test]
 fn an_operator_can_make_a_node_without_weight_primary() {
     let mut cores = founded_by([member(0), voteless(1)]);

@@ -104,8 +104,8 @@ pub unsafe extern "C" fn pause(wsrep: *mut Wsrep) -> Seqno {
     unsafe {
         guard(wsrep, -Seqno::from(libc::EIO), |node| {
             let answer = node.call(|_, ticket| Event::Pause { ticket });
-            match answer.code {
-                Code::Ok => answer.gtid.seqno,
+            match (answer.code, answer.gtid.seqno) {
+                (Code::Ok, seqno) if seqno >= 0 => seqno,
                 _ => -Seqno::from(libc::ENOTCONN), // -1 would hang the next pause: see the contract
             }
         })

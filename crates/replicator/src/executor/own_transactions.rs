@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Executor;
 use super::conflicts::Winner;
-use super::transactions::{Ordered, Phase};
+use super::transactions::{Ordered, Phase, Trx};
 use crate::action::{Answer, Code};
 use crate::context::Context;
 use crate::event::{Owner, Ticket, TrxId};
@@ -317,6 +317,17 @@ impl Executor {
             answer: Answer::at(abort.code, gtid, -1),
             is_sent: abort.is_sent,
         }
+    }
+
+    /// Returns true if an applier or a total-order action has aborted this transaction, and it must replay.
+    pub(crate) fn is_victim(&self, id: TrxId) -> bool {
+        let victim = |trx: &Trx| {
+            matches!(
+                trx.phase,
+                Phase::MustReplay | Phase::Certified { aborted: true }
+            )
+        };
+        self.transactions.get(id).is_some_and(victim)
     }
 
     /// Carries out replay_trx(). Returns false if there is nothing to replay.

@@ -98,11 +98,8 @@ impl Joiner<'_> {
     /// Handles that the order has chosen this donor for the request of this node; None: there is none at present.
     pub(crate) fn donor_chosen(&mut self, id: SubmissionId, donor: Option<Incarnation>) {
         self.submissions.take(id.number);
-        match donor {
-            // An earlier request was ordered after all.
-            None if self.context.my_donor().is_some() => {
-                self.transfer.request_failed(false, self.context.now_ms());
-            }
+        // None: an earlier request may have been ordered after all.
+        match donor.or(self.context.my_donor()) {
             None if self.transfer.awaits_script() && !self.has_donor() => self.give_up_snapshot(
                 "No member is left that could run a donor's script before the IST. Start this node again.",
             ),

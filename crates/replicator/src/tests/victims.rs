@@ -152,6 +152,16 @@ fn who_fails_without_a_victor_replays_too() {
     assert_eq!(again.map(|a| a.code), Some(Code::TrxFail), "it is inside");
 }
 
+/// Its locks are free until it replays, so what is sent now is its rival.
+#[test]
+fn a_write_set_that_is_sent_during_a_replay_is_certified_against_it() {
+    let (mut cluster, ..) = replaying();
+    let next = cluster.certify(0, "a", KeyType::Exclusive);
+    while cluster.deliver(0) {}
+    cluster.step_session(0, next);
+    assert_eq!(cluster.outcome(0, next), Code::TrxFail);
+}
+
 #[test]
 fn a_replay_that_fails_uses_up_its_place_and_the_node_leaves() {
     let (mut cluster, trx, seqno) = replaying();
