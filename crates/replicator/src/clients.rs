@@ -11,7 +11,7 @@ use crate::callers::Callers;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::event::{ConnId, Owner, Ticket, TrxId};
-use crate::executor::{Entry, Executor};
+use crate::executor::{Entry, Executor, ReplayCause};
 use crate::flags;
 use crate::flow_control::FlowControl;
 use crate::lifecycle::Lifecycle;
@@ -224,16 +224,15 @@ impl Clients<'_> {
 
     /// Carries out replay_trx().
     pub(crate) fn replay(&mut self, ticket: Ticket, id: TrxId) {
-        let is_victim = self.executor.is_victim(id);
-        if self.executor.await_replay(id, ticket) {
-            if !is_victim {
-                // As for a victim: its locks are free, and a write-set that this node sends from now on may take them.
-                self.submissions.raise_epoch();
+        match self.executor.await_replay(id, ticket) {
+            Some(ReplayCause::Abort) => {} // the abort has raised the epoch
+            // As in an abort: its locks are free, and a write-set that this node sends from now on may take them.
+            Some(ReplayCause::Failure) => self.submissions.raise_epoch(),
+            None => {
+                let text = format!("transaction {id} has nothing to replay");
+                self.out.log(Level::Error, text);
+                self.out.answer(ticket, Answer::unordered(Code::TrxFail));
             }
-        } else {
-            let text = format!("transaction {id} has nothing to replay");
-            self.out.log(Level::Error, text);
-            self.out.answer(ticket, Answer::unordered(Code::TrxFail));
         }
     }
 

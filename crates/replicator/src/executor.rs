@@ -34,7 +34,7 @@ pub(crate) use apply_queue::{Announced, Running};
 pub use conflicts::{ConflictCounts, ConflictKind, Loss, Winner};
 pub(crate) use counters::ExecutorCounters;
 pub(crate) use own_transactions::Entry;
-pub(crate) use transactions::Ordered;
+pub(crate) use transactions::{Ordered, ReplayCause};
 
 pub(crate) struct Executor {
     order: Order,

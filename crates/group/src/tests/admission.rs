@@ -252,22 +252,37 @@ fn a_cluster_can_be_founded_by_a_node_without_weight() {
     assert_eq!(cores.delivered(2), 1);
 }
 
+/// Two voters, and a joiner that has no vote yet.
+fn with_learner(voters: [Member; 2]) -> Cores {
+    let mut cores = founded_by(voters);
+    cores.start(member(2), Recovered::default());
+    cores.pass(1_000);
+    cores
+}
+
+/// These nodes die, and the others notice.
+fn lose(cores: &mut Cores, nodes: &[usize]) {
+    nodes.iter().for_each(|node| cores.kill(*node));
+    cores.pass(12_000);
+}
+
+fn make_primary(cores: &mut Cores, node: usize) {
+    let override_id = Uuid([3; 16]);
+    cores.event(node, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(cores.component_state(node), ComponentState::Primary);
+}
+
 /// A joiner that waits for its SST cannot get it any more when its donor is gone, and ends.
 #[test]
 fn an_override_gives_a_learner_no_vote() {
-    let mut cores = founded_by([member(0), member(1)]);
-    cores.start(member(2), Recovered::default());
-    cores.pass(1_000);
+    let mut cores = with_learner([member(0), member(1)]);
     assert_eq!(votes(&cores, 0), [1, 1, 0]);
-    cores.kill(1);
-    cores.pass(12_000);
+    lose(&mut cores, &[1]);
     assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
-    let override_id = Uuid([3; 16]);
-    cores.event(0, Event::ForcePrimary { override_id });
-    cores.pass(1_000);
+    make_primary(&mut cores, 0);
     assert_eq!(votes(&cores, 0), [1, 0]);
-    cores.kill(2);
-    cores.pass(12_000);
+    lose(&mut cores, &[2]);
     assert_eq!(cores.component_state(0), ComponentState::Primary);
     assert_eq!(votes(&cores, 0), [1]);
 }
@@ -275,45 +290,27 @@ fn an_override_gives_a_learner_no_vote() {
 /// The learner's log may be the best, and leads then: the vote stays with the member that had it.
 #[test]
 fn an_override_by_a_learner_gives_it_no_vote_beside_a_voter() {
-    let mut cores = founded_by([member(0), member(1)]);
-    cores.start(member(2), Recovered::default());
-    cores.pass(1_000);
-    cores.kill(1);
-    cores.pass(12_000);
-    let override_id = Uuid([3; 16]);
-    cores.event(2, Event::ForcePrimary { override_id });
-    cores.pass(1_000);
+    let mut cores = with_learner([member(0), member(1)]);
+    lose(&mut cores, &[1]);
+    make_primary(&mut cores, 2);
     assert_eq!(votes(&cores, 2), [1, 0]);
-    for node in [0, 2] {
-        assert_eq!(cores.component_state(node), ComponentState::Primary);
-    }
+    assert_eq!(cores.component_state(0), ComponentState::Primary);
 }
 
 #[test]
 fn an_operator_can_make_a_learner_that_is_alone_primary() {
-    let mut cores = founded_by([member(0), member(1)]);
-    cores.start(member(2), Recovered::default());
-    cores.pass(1_000);
-    cores.kill(0);
-    cores.kill(1);
-    cores.pass(12_000);
-    let override_id = Uuid([3; 16]);
-    cores.event(2, Event::ForcePrimary { override_id });
-    cores.pass(1_000);
-    assert_eq!(cores.component_state(2), ComponentState::Primary);
+    let mut cores = with_learner([member(0), member(1)]);
+    lose(&mut cores, &[0, 1]);
+    make_primary(&mut cores, 2);
     assert_eq!(votes(&cores, 2), [1]);
 }
 
 #[test]
 fn an_operator_can_make_a_node_without_weight_primary() {
     let mut cores = founded_by([member(0), voteless(1)]);
-    cores.kill(0);
-    cores.pass(12_000);
+    lose(&mut cores, &[0]);
     assert_eq!(cores.component_state(1), ComponentState::NonPrimary);
-    let override_id = Uuid([3; 16]);
-    cores.event(1, Event::ForcePrimary { override_id });
-    cores.pass(1_000);
-    assert_eq!(cores.component_state(1), ComponentState::Primary);
+    make_primary(&mut cores, 1);
     cores.submit(1, 1);
     assert_eq!((cores.delivered(1), votes(&cores, 1)), (1, vec![1]));
 }

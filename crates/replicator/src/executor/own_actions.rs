@@ -29,15 +29,15 @@ impl Executor {
     /// Begins an action by to_execute_start(). `waits`: it is not sent yet. Returns false if the connection is within
     /// another action.
     pub(crate) fn begin_action(&mut self, conn: ConnId, ticket: Ticket, waits: bool) -> bool {
+        if self.isolations.contains_key(&conn) {
+            return false;
+        }
         let isolation = match waits {
             true => Isolation::Held { ticket },
             false => Isolation::Replicating { ticket },
         };
-        let is_free = !self.isolations.contains_key(&conn);
-        if is_free {
-            self.isolations.insert(conn, isolation);
-        }
-        is_free
+        self.isolations.insert(conn, isolation);
+        true
     }
 
     /// Notes that the action is sent now. Returns false if it does not wait (any more).

@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Executor;
 use super::conflicts::Winner;
-use super::transactions::{Ordered, Phase, Trx};
+use super::transactions::{Ordered, Phase, ReplayCause};
 use crate::action::{Answer, Code};
 use crate::context::Context;
 use crate::event::{Owner, Ticket, TrxId};
@@ -319,19 +319,8 @@ impl Executor {
         }
     }
 
-    /// Returns true if an applier or a total-order action has aborted this transaction, and it must replay.
-    pub(crate) fn is_victim(&self, id: TrxId) -> bool {
-        let victim = |trx: &Trx| {
-            matches!(
-                trx.phase,
-                Phase::MustReplay | Phase::Certified { aborted: true }
-            )
-        };
-        self.transactions.get(id).is_some_and(victim)
-    }
-
-    /// Carries out replay_trx(). Returns false if there is nothing to replay.
-    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> bool {
+    /// Carries out replay_trx(). Returns the cause of the replay; None: there is nothing to replay.
+    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket) -> Option<ReplayCause> {
         self.transactions.await_replay(id, ticket, &self.order)
     }
 

@@ -100,7 +100,7 @@ fn a_victim_that_is_certified_replays() {
     let (_, answer) = executor.own_ordered(&context, 1, ordered(5), Verdict::Pass);
     assert_eq!(answer.code, Code::BfAbort);
     assert!(!executor.victim_awaits_order());
-    assert!(executor.await_replay(1, 12));
+    assert_eq!(executor.await_replay(1, 12), Some(ReplayCause::Abort));
     let (ticket, answer) = executor
         .next_replay(&context)
         .expect("all before have left");

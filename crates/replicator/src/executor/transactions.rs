@@ -151,26 +151,27 @@ impl Transactions {
             .any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
     }
 
-    /// Handles replay_trx(). Returns false if there is nothing to replay. A victim that the server has marked between
-    /// certify() and commit_order_enter() comes here without entering commit order first; so does a transaction that
-    /// failed there without a victor (an engine that could not prepare it).
-    pub(crate) fn await_replay(&mut self, id: TrxId, ticket: Ticket, order: &Order) -> bool {
-        let is_open = |seqno| !order.is_inside(seqno) && !order.has_passed(seqno);
-        match self.table.get_mut(&id) {
-            Some(Trx {
-                phase,
-                ordered: Some(ordered),
-                commits: true,
-                ..
-            }) if matches!(phase, Phase::MustReplay | Phase::Certified { .. })
-                && is_open(ordered.seqno) =>
-            {
-                *phase = Phase::ReplayWaiting { ticket };
-                self.replays.insert(ordered.seqno, id);
-                true
-            }
-            _ => false,
+    /// Handles replay_trx(). Returns the cause of the replay; None: there is nothing to replay. A victim that the server
+    /// has marked between certify() and commit_order_enter() comes here without entering commit order first.
+    pub(crate) fn await_replay(
+        &mut self,
+        id: TrxId,
+        ticket: Ticket,
+        order: &Order,
+    ) -> Option<ReplayCause> {
+        let trx = self.table.get_mut(&id).filter(|trx| trx.commits)?;
+        let seqno = trx.ordered.as_ref()?.seqno;
+        let cause = match trx.phase {
+            Phase::MustReplay | Phase::Certified { aborted: true } => ReplayCause::Abort,
+            Phase::Certified { aborted: false } => ReplayCause::Failure,
+            _ => return None,
+        };
+        if order.is_inside(seqno) || order.has_passed(seqno) {
+            return None;
         }
+        trx.phase = Phase::ReplayWaiting { ticket };
+        self.replays.insert(seqno, id);
+        Some(cause)
     }
 
     /// Grants the first waiting transaction its replay, if it may enter commit order now.
@@ -351,6 +352,15 @@ fn complete(seqno: Seqno, order: &mut Order) -> bool {
     }
     order.release(seqno);
     entered
+}
+
+/// The cause of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplayCause {
+    /// An applier or a total-order action has aborted the transaction.
+    Abort,
+    /// The server has rolled it back without that: an engine could not prepare it.
+    Failure,
 }
 
 /// Result of [`Transactions::abort`].

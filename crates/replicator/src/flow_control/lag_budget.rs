@@ -71,20 +71,17 @@ mod tests {
 
     const MEMBER: Incarnation = Incarnation(Uuid([1; 16]));
 
-    fn stop() -> Option<Holder> {
-        Some(Holder {
-            member: MEMBER,
-            stops: true,
-        })
+    fn holder(stops: bool) -> Option<Holder> {
+        let member = MEMBER;
+        Some(Holder { member, stops })
     }
 
     /// How long a member that holds up the writers for `hold_ms` of each 100 ms is borne with.
     fn borne_ms(stops: bool, hold_ms: u64) -> Option<u64> {
         let mut budget = LagBudget::default();
-        let member = MEMBER;
         (0..20_000).step_by(5).find(|now_ms| {
             let holds = now_ms % 100 < hold_ms;
-            let holder = holds.then_some(Holder { member, stops });
+            let holder = holder(stops).filter(|_| holds);
             budget.watch(*now_ms, holder, 60).is_some()
         })
     }
@@ -103,7 +100,7 @@ mod tests {
         let mut budget = LagBudget::default();
         for second in 0..100 {
             let now_ms = second * 1_000;
-            assert_eq!(budget.watch(now_ms, stop(), 60), None);
+            assert_eq!(budget.watch(now_ms, holder(true), 60), None);
             assert_eq!(budget.watch(now_ms + 20, None, 60), None);
         }
     }
@@ -112,16 +109,16 @@ mod tests {
     fn without_a_limit_nothing_is_charged() {
         let mut budget = LagBudget::default();
         for now_ms in 0..1_000 {
-            assert_eq!(budget.watch(now_ms, stop(), 0), None);
+            assert_eq!(budget.watch(now_ms, holder(true), 0), None);
         }
-        assert_eq!(budget.watch(1_000, stop(), 60), None);
+        assert_eq!(budget.watch(1_000, holder(true), 60), None);
         assert_eq!(budget.watch(1_001, None, 60), None);
     }
 
     #[test]
     fn a_process_that_overslept_blames_nobody() {
         let mut budget = LagBudget::default();
-        assert_eq!(budget.watch(0, stop(), 60), None);
-        assert_eq!(budget.watch(10_000, stop(), 60), None);
+        assert_eq!(budget.watch(0, holder(true), 60), None);
+        assert_eq!(budget.watch(10_000, holder(true), 60), None);
     }
 }

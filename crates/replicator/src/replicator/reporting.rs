@@ -312,19 +312,17 @@ impl Replicator {
 
     /// Returns the next thing that this node, a member of the group, waits for before it is in step.
     pub fn waits_for(&self) -> Option<NodeWait> {
+        let donor = || (self.transfer.receives_from()).and_then(|donor| self.member_name(donor));
         match self.transfer.place() {
             Place::Closed | Place::Final => None,
             Place::Admission => Some(NodeWait::Admission),
-            Place::Transfer if self.transfer.awaits_script() => Some(NodeWait::Script {
-                donor: (self.transfer.receives_from()).and_then(|donor| self.member_name(donor)),
-            }),
+            Place::Transfer if self.transfer.awaits_script() => {
+                Some(NodeWait::Script { donor: donor() })
+            }
             Place::Transfer => Some(match self.transfer.sst() {
                 None => NodeWait::IncrementalTransfer,
                 Some(SstPhase::Receiving { .. } | SstPhase::Brought { .. }) => {
-                    let donor = self.transfer.receives_from();
-                    NodeWait::StateTransfer {
-                        donor: donor.and_then(|donor| self.member_name(donor)),
-                    }
+                    NodeWait::StateTransfer { donor: donor() }
                 }
                 Some(
                     SstPhase::Requesting

@@ -326,9 +326,7 @@ fn received_meanwhile(
     donor: Option<Incarnation>,
 ) -> (SstPhase, Resumed) {
     let is_member = |donor: Incarnation| control.members.get(donor).is_some();
-    let sends = |donor: &Incarnation| {
-        (control.members.get(*donor)).is_some_and(|m| m.donates_to == Some(me))
-    };
+    let sends = |donor: &Incarnation| control.members.donor_of(me) == Some(*donor);
     let resumed = match donor.filter(|donor| !is_member(*donor)) {
         Some(lost) => Resumed::DonorLost(lost),
         None if control.members.failed().contains(&me) => Resumed::Failed,

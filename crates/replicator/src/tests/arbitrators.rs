@@ -59,7 +59,7 @@ fn what_an_arbitrator_has_certified_counts_as_applied() {
 #[test]
 fn a_joiner_finds_all_it_lacks_at_the_arbitrator() {
     let (mut cluster, arbitrator) = with_arbitrator(1);
-    let (joiner, behind) = super::transfer::copy(&mut cluster);
+    let (joiner, behind) = super::clients::copy_new(&mut cluster);
     for _ in 0..3 {
         cluster.certify(0, "a", KeyType::Exclusive);
         cluster.settle();

@@ -3,31 +3,18 @@
 use trireme_certification::KeyType;
 use trireme_group::Delivery;
 
-use super::clients::{copy, kinds};
+use super::clients::{copy, copy_new, join_and_pull, kinds};
 use super::driver::{Cluster, HISTORY, incarnation};
-use super::transfer::pulls;
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, Gtid, HostAction, LocalState, Seqno};
 
 /// A cluster of two, and a third node whose database lacks their last write-set: its number, and where it is.
 fn one_behind() -> (Cluster, usize, Gtid) {
     let mut cluster = Cluster::of(2);
-    let joiner = cluster.start();
-    let behind = copy(&mut cluster, joiner);
+    let (joiner, behind) = copy_new(&mut cluster);
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
     (cluster, joiner, behind)
-}
-
-/// Lets a third node join two members. Its first pull is on its way to this donor.
-pub fn join_and_pull(cluster: &mut Cluster, joiner: usize, behind: Gtid, donor: usize) {
-    cluster.join(joiner, behind, false);
-    for node in 0..3 {
-        while cluster.deliver(node) {}
-    }
-    cluster.receive(donor);
-    cluster.receive(joiner);
-    assert_eq!(pulls(cluster, donor), [behind.seqno + 1]);
 }
 
 /// The logs of the two hold nothing any more.

@@ -7,6 +7,7 @@ use trireme_group::SubmissionId;
 
 use super::driver::{Cluster, Node, draft};
 use super::server::{Happened, Session, Toi};
+use crate::peer_message::PeerMessage;
 use crate::{Action, Answer, Code, Event, GroupAction, Gtid, Seqno, TrxId, WriteSetDraft, flags};
 
 impl Cluster {
@@ -211,4 +212,33 @@ pub fn copy(cluster: &mut Cluster, to: usize) -> Gtid {
         cluster.nodes[to].server.commits,
     ) = (database, commits);
     cluster.nodes[0].replicator.last_committed()
+}
+
+/// A new process with the database of node 0 as it is now.
+pub fn copy_new(cluster: &mut Cluster) -> (usize, Gtid) {
+    let joiner = cluster.start();
+    (joiner, copy(cluster, joiner))
+}
+
+/// From where a node is being asked for entries.
+pub fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
+    let asked =
+        cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
+            match PeerMessage::decode(bytes.clone()) {
+                Ok(PeerMessage::IstPull { from }) => Some(from),
+                _ => None,
+            }
+        });
+    asked.collect()
+}
+
+/// Lets a third node join two members. Its first pull is on its way to this donor.
+pub fn join_and_pull(cluster: &mut Cluster, joiner: usize, behind: Gtid, donor: usize) {
+    cluster.join(joiner, behind, false);
+    for node in 0..3 {
+        while cluster.deliver(node) {}
+    }
+    cluster.receive(donor);
+    cluster.receive(joiner);
+    assert_eq!(pulls(cluster, donor), [behind.seqno + 1]);
 }

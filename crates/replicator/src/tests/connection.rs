@@ -4,9 +4,9 @@ use bytes::Bytes;
 use trireme_certification::KeyType;
 use trireme_group::{Checkpoint, Configuration, Uuid};
 
+use super::clients::copy_new;
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Happened;
-use super::transfer::copy;
 use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, NoHistory, Replicator, Task};
 
@@ -15,7 +15,7 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
     let mut cluster = Cluster::of(2);
     let old = cluster.nodes[0].replicator.control_snapshot();
     let old = old.expect("in step");
-    let (joiner, gtid) = copy(&mut cluster);
+    let (joiner, gtid) = copy_new(&mut cluster);
     cluster.join(joiner, gtid, false);
     while cluster.deliver(joiner) {}
     cluster.nodes[0].inbox.clear();
@@ -60,7 +60,7 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
 #[test]
 fn a_control_state_takes_no_more_than_its_first_part_has_said() {
     let mut cluster = Cluster::of(2);
-    let (joiner, gtid) = copy(&mut cluster);
+    let (joiner, gtid) = copy_new(&mut cluster);
     cluster.join(joiner, gtid, false);
     while cluster.deliver(joiner) {}
     cluster.nodes[0].inbox.clear();
@@ -93,7 +93,7 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
 #[test]
 fn who_is_alone_has_nobody_to_ask_for_the_control_state() {
     let mut cluster = Cluster::of(1);
-    let (joiner, gtid) = copy(&mut cluster);
+    let (joiner, gtid) = copy_new(&mut cluster);
     let others = cluster.configuration.members.clone();
     cluster.connect(joiner, gtid, None, false);
     cluster.reset(joiner);
@@ -163,7 +163,7 @@ fn a_log_that_begins_anew_ends_the_reads_that_wait_for_it() {
 #[test]
 fn a_recovered_control_state_that_is_damaged_is_not_used() {
     let mut cluster = Cluster::of(2);
-    let (joiner, local) = copy(&mut cluster);
+    let (joiner, local) = copy_new(&mut cluster);
     let bytes = cluster.nodes[0].replicator.control_snapshot();
     let mut damaged = bytes.expect("in step").to_vec();
     *damaged.last_mut().expect("not empty") ^= 1;

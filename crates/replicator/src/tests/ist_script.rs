@@ -2,9 +2,9 @@
 
 use trireme_certification::KeyType;
 
+use super::clients::{copy_new, pulls};
 use super::driver::{Cluster, incarnation};
 use super::server::Happened;
-use super::transfer::{copy, pulls};
 use crate::{Action, Code, Event, Gtid, HostAction, Options, ScriptBeforeIst};
 
 /// Two members; a third, whose server cannot do without the script, lacks two write-sets.
@@ -15,7 +15,7 @@ fn joining() -> (Cluster, usize, Gtid) {
 /// The same, whose server wants the script as told.
 fn joining_with(script_before_ist: ScriptBeforeIst) -> (Cluster, usize, Gtid) {
     let mut cluster = Cluster::of(2);
-    let (joiner, behind) = copy(&mut cluster);
+    let (joiner, behind) = copy_new(&mut cluster);
     for key in ["a", "b"] {
         cluster.certify(0, key, KeyType::Exclusive);
         cluster.settle();

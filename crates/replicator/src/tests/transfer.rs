@@ -4,7 +4,7 @@ use bytes::Bytes;
 use trireme_certification::KeyType;
 use trireme_group::{Delivery, SubmissionId, Uuid};
 
-use super::catching_up::join_and_pull;
+use super::clients::{copy_new, join_and_pull, pulls};
 use super::driver::{Cluster, HISTORY, draft, incarnation};
 use super::server::{Applier, Happened};
 use crate::membership::CANCELED;
@@ -12,38 +12,16 @@ use crate::message::Message;
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Recorded, Seqno, Task};
 
-/// A process with the database of node 0 as it is now.
-pub fn copy(cluster: &mut Cluster) -> (usize, Gtid) {
-    let joiner = cluster.start();
-    let server = &cluster.nodes[0].server;
-    let (database, commits) = (server.database.clone(), server.commits.clone());
-    let server = &mut cluster.nodes[joiner].server;
-    (server.database, server.commits) = (database, commits);
-    (joiner, cluster.nodes[0].replicator.last_committed())
-}
-
 /// Two members; a third lacks `missing` write-sets, and its first pull is on its way to node 0.
 pub fn pulling(missing: usize) -> (Cluster, usize, Seqno) {
     let mut cluster = Cluster::of(2);
-    let (joiner, behind) = copy(&mut cluster);
+    let (joiner, behind) = copy_new(&mut cluster);
     for _ in 0..missing {
         cluster.certify(0, "a", KeyType::Exclusive);
         cluster.settle();
     }
     join_and_pull(&mut cluster, joiner, behind, 0);
     (cluster, joiner, behind.seqno + 1)
-}
-
-/// From where a node is being asked for entries.
-pub fn pulls(cluster: &Cluster, node: usize) -> Vec<Seqno> {
-    let asked =
-        cluster.nodes[node].inbox.iter().filter_map(|(_, bytes)| {
-            match PeerMessage::decode(bytes.clone()) {
-                Ok(PeerMessage::IstPull { from }) => Some(from),
-                _ => None,
-            }
-        });
-    asked.collect()
 }
 
 /// An empty node whose server answers this to sst_request.
@@ -154,7 +132,7 @@ fn a_chunk_is_taken_as_far_as_it_fits() {
 #[test]
 fn a_snapshot_that_nobody_can_complete_is_useless() {
     let mut cluster = Cluster::of(1);
-    let (joiner, behind) = copy(&mut cluster);
+    let (joiner, behind) = copy_new(&mut cluster);
     cluster.certify(0, "c", KeyType::Exclusive);
     cluster.settle();
     cluster.nodes[0].records.first = Seqno::MAX;
@@ -177,7 +155,7 @@ fn a_database_that_its_administrator_vouches_for_is_taken_as_it_is() {
     let mut cluster = Cluster::of(1);
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
-    let (joiner, _) = copy(&mut cluster);
+    let (joiner, _) = copy_new(&mut cluster);
     cluster.nodes[joiner].server.sst_request = Some(b"trivial\0".to_vec());
     cluster.join(joiner, Gtid::UNDEFINED, false);
     cluster.settle();

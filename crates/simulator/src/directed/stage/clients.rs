@@ -37,12 +37,7 @@ impl Stage<'_> {
         node: NodeId,
         numbers: impl IntoIterator<Item = u32>,
     ) -> Result<Vec<ClientTrx>, Missed> {
-        let all = self.write_many(node, numbers);
-        self.until(
-            &format!("the clients of n{} have their answers", node + 1),
-            |s| all.iter().all(|trx| s.told(*trx).is_some()),
-        )?;
-        Ok(all)
+        self.write_many_until(node, numbers, "told all", |s, trx| s.told(trx).is_some())
     }
 
     /// As [`Stage::write_many`], until all transactions are acknowledged.
@@ -51,9 +46,19 @@ impl Stage<'_> {
         node: NodeId,
         numbers: impl IntoIterator<Item = u32>,
     ) -> Result<Vec<ClientTrx>, Missed> {
+        self.write_many_until(node, numbers, "committed all", |s, trx| s.acknowledged(trx))
+    }
+
+    fn write_many_until(
+        &mut self,
+        node: NodeId,
+        numbers: impl IntoIterator<Item = u32>,
+        what: &str,
+        holds: impl Fn(&Stage, ClientTrx) -> bool,
+    ) -> Result<Vec<ClientTrx>, Missed> {
         let all = self.write_many(node, numbers);
-        self.until(&format!("n{} has committed them", node + 1), |s| {
-            all.iter().all(|trx| s.acknowledged(*trx))
+        self.until(&format!("n{} has {what}", node + 1), |s| {
+            all.iter().all(|trx| holds(s, *trx))
         })?;
         Ok(all)
     }
