@@ -6,7 +6,6 @@ use trireme_mutants::{Mutant, planted};
 use super::Leader;
 use crate::branches::branches;
 use crate::changes::Proposal;
-use crate::configuration::Member;
 use crate::ids::{Incarnation, Position, Uuid};
 use crate::known::known;
 use crate::message::{Join, Message};
@@ -95,16 +94,18 @@ impl Leader<'_> {
         }
         // Other restarted processes request admission afterwards.
         (next.members).retain(|m| promises.giver(m.replica) == Some(m.incarnation));
-        // A learner stays one: with a vote, and without a database, it could end and take the majority with it. If there
-        // is no voter, this member is one: its log is the best.
-        let held_vote = |m: &Member| {
-            let seat = self.log.latest().replica(m.replica);
-            seat.is_some_and(|seat| seat.voter)
-        };
-        let is_any = next.members.iter().any(held_vote);
+        // A learner stays one: with a vote, and without a database, it could end and take the majority with it.
         for member in &mut next.members {
-            member.voter = held_vote(member) || !is_any && member.replica == self.my_replica();
+            let seat = self.log.latest().replica(member.replica);
+            member.voter = seat.is_some_and(|seat| seat.voter);
             member.weight = if member.voter { member.full_weight } else { 0 };
+        }
+        if next.total_weight() == 0 {
+            // This member's log is the best.
+            let mut members = next.members.iter_mut();
+            if let Some(me) = members.find(|m| m.replica == self.my_replica()) {
+                (me.voter, me.weight) = (true, me.full_weight);
+            }
         }
         next.ensure_vote(self.my_replica());
         if next.total_weight() == 0 {

@@ -306,6 +306,14 @@ fn an_operator_can_make_a_learner_that_is_alone_primary() {
 }
 
 #[test]
+fn a_learner_has_the_vote_beside_a_voter_without_weight() {
+    let mut cores = with_learner([voteless(0), member(1)]);
+    lose(&mut cores, &[1]);
+    make_primary(&mut cores, 2);
+    assert_eq!(votes(&cores, 2), [0, 1]);
+}
+
+#[test]
 fn an_operator_can_make_a_node_without_weight_primary() {
     let mut cores = founded_by([member(0), voteless(1)]);
     lose(&mut cores, &[0]);
