@@ -89,6 +89,22 @@ impl Elections<'_> {
         self.count_pre_votes()
     }
 
+    /// A process has connected. If it is an elector, the pre-vote that is open asks it too, and a back-off is over: the
+    /// attempts before may have failed for want of it.
+    pub(crate) fn met(&mut self, incarnation: Incarnation) {
+        if planted(Mutant::MetElectorNotAsked) || !self.electors().contains(&incarnation) {
+            return;
+        }
+        if self.role.is_follower() {
+            let rank = self.rank();
+            self.election_timer.met_elector(self.context.now(), rank);
+        }
+        let pre_votes = self.role.candidacy().filter(|c| c.promises.is_none());
+        if let Some(term) = pre_votes.map(|candidacy| candidacy.term) {
+            self.send(incarnation, Message::PreVote { term });
+        }
+    }
+
     /// Returns the processes whose promises can count: one per replica of a configuration in force, also if the member
     /// was restarted.
     fn electors(&self) -> Vec<Incarnation> {

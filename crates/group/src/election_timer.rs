@@ -14,7 +14,8 @@ pub(crate) const STAGGER_MS: TimeMs = 60;
 /// The first candidate starts this long after the leader timeout: the leader's last message may have reached the others
 /// a little later.
 const FIRST_MS: TimeMs = 20;
-/// An attempt that has not succeeded within this time has failed.
+/// The first attempt has failed if it has not succeeded within this time. Each failure doubles the time of the next one, up
+/// to 16 times.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
 
 #[derive(Clone, Debug, Hash)]
@@ -111,6 +112,12 @@ impl ElectionTimer {
         self.deferred_to = None;
         self.failed = (self.failed + 1).min(6);
         self.next_at = now + (rank + 1) * STAGGER_MS + (50 << self.failed);
+    }
+
+    /// An elector connected to this member, which has this process rank.
+    pub(crate) fn met_elector(&mut self, now: TimeMs, rank: TimeMs) {
+        let soon = now + (rank + 1) * STAGGER_MS;
+        self.next_at = self.next_at.min(soon);
     }
 
     /// This member asked the owner of a better log to lead instead.

@@ -150,13 +150,16 @@ fn may_stand(branches: Branches) -> bool {
         && branches.own_seat().is_some_and(|m| m.weight > 0)
 }
 
-/// The process rank: candidates stand one after another, in this order. The missed leader, `holder`, is not counted.
+/// The process rank: candidates stand one after another, in this order. The missed leader, `holder`, is not counted, and
+/// neither is a member without a vote.
 fn rank(branches: Branches, holder: ReplicaId) -> TimeMs {
     let (own, members) = (branches.own_seat(), &branches.log.latest().members);
     let before = members
         .iter()
         .take_while(|m| own.is_some_and(|own| own.incarnation != m.incarnation));
-    let index = before.filter(|m| m.replica != holder).count();
+    let index = before
+        .filter(|m| m.replica != holder && m.weight > 0)
+        .count();
     let last = match branches.context.config().preference {
         Preference::Never => members.len(),
         Preference::Auto | Preference::Prefer => 0,

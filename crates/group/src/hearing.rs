@@ -17,6 +17,7 @@ impl Group {
     pub(crate) fn peer_up(&mut self, replica: ReplicaId, incarnation: Incarnation) {
         self.peers.connect(replica, incarnation, self.context.now());
         self.elections().forget_promise_of_duplicate(replica);
+        self.elections().met(incarnation);
         if !self.known().has_duplicate(replica, incarnation) {
             self.acks.replaced(replica, incarnation);
         }

@@ -74,6 +74,7 @@ mutants! {
         unclear_database_ignored: UnclearDatabaseIgnored,
         reforms_as_elected: ReformsAsElected,
         minority_reforms: MinorityReforms,
+        met_elector_not_asked: MetElectorNotAsked,
         lost_views_vouch: LostViewsVouch,
         tail_counts_as_known: TailCountsAsKnown,
         duplicate_ordered: DuplicateOrdered,

@@ -48,6 +48,7 @@ schedules! {
     old_leader_returns,
     uncommitted_tail,
     two_halves,
+    meet_after_long,
     takeover_without_view,
     far_founder,
     slow_founder,
