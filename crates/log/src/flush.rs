@@ -1,11 +1,19 @@
 //! A flush that runs apart from the log, so that the owner can append meanwhile.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::LogError;
 use crate::format;
+
+/// The flushes of one log through its own handles: one runs at a time. An operating system reports an error once per
+/// handle, so after a failed flush the next one could succeed, although the bytes are lost.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// The error of the first failed flush.
+    failed: Mutex<Option<String>>,
+}
 
 /// The rest of a flush, which [`Log::begin_flush`](crate::Log::begin_flush) hands out.
 pub struct FlushJob {
@@ -17,7 +25,8 @@ pub struct FlushJob {
     pub(crate) upto: u64,
     /// Number of unflushed bytes up to there.
     pub(crate) bytes: u64,
-    pub(crate) token: Arc<()>,
+    /// The turns of its log; also tells it from another log.
+    pub(crate) turns: Arc<Turns>,
     /// True if an acknowledgement or a caller waits for it.
     pub(crate) awaited: bool,
 }
@@ -26,7 +35,7 @@ pub struct FlushJob {
 pub struct FlushDone {
     pub(crate) upto: u64,
     pub(crate) name_changes: Option<u64>,
-    pub(crate) token: Arc<()>,
+    pub(crate) turns: Arc<Turns>,
     pub(crate) result: Result<(), LogError>,
 }
 
@@ -42,14 +51,29 @@ impl FlushJob {
         self.bytes
     }
 
-    /// Runs the flush. Waits for the disk; a matter of milliseconds.
+    /// Runs the flush. Waits for the disk, and for another flush of this log; a matter of milliseconds.
     pub fn run(self) -> FlushDone {
+        // One that nothing waits for has its own handles.
+        let result = match self.awaited {
+            true => self.flush_in_turn(),
+            false => self.flush(),
+        };
         FlushDone {
             upto: self.upto,
             name_changes: self.name_changes,
-            result: self.flush(),
-            token: self.token,
+            result,
+            turns: self.turns,
         }
+    }
+
+    fn flush_in_turn(&self) -> Result<(), LogError> {
+        let mut failed = (self.turns.failed.lock()).unwrap_or_else(PoisonError::into_inner);
+        if let Some(cause) = failed.clone() {
+            return Err(LogError::Poisoned { cause });
+        }
+        let result = self.flush();
+        *failed = result.as_ref().err().map(LogError::to_string);
+        result
     }
 
     fn flush(&self) -> Result<(), LogError> {

@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::disk::{Disk, DiskFile, OsDisk};
 use crate::error::LogError;
 use crate::examined::Examined;
+use crate::flush::Turns;
 use crate::format::{self, SEGMENT_HEADER_BYTES};
 use crate::index::Index;
 use crate::outcome::Outcome;
@@ -43,8 +44,8 @@ pub struct Log {
     /// Number of changes of file names, and how many of them are on stable storage.
     name_changes: u64,
     name_changes_flushed: u64,
-    /// Distinguishes flushes of this log from those of another.
-    token: Arc<()>,
+    /// Shared with the flushes that run beside this log.
+    turns: Arc<Turns>,
     poisoned: Option<String>,
     keep_from: u64,
     /// Number of files begun for staged payloads, whose place in the log is not known at that time.
@@ -190,7 +191,7 @@ impl Log {
             flushed,
             name_changes: 1,
             name_changes_flushed: 0,
-            token: Arc::new(()),
+            turns: Arc::default(),
             poisoned: None,
             keep_from: 0,
             staged: 0,

@@ -158,6 +158,35 @@ fn a_flush_beside_a_write_back_covers_all_that_it_may_not_have_covered() {
     assert!(log.end_flush(job.run()).unwrap());
 }
 
+/// An operating system reports an error once per handle. A flush that makes room beside it uses the same handles, and must
+/// not take what was lost for kept: a power loss after it would count as none.
+#[test]
+fn no_later_flush_covers_what_a_failed_one_beside_the_log_has_lost() {
+    let small = || LogConfig {
+        size_bytes: 1024,
+        ..config()
+    };
+    let disk = MemoryDisk::new();
+    disk.set_shows_lost(true);
+    let mut log = Log::create_on(Box::new(disk.clone()), small()).unwrap();
+    fill(&mut log, 1..=5);
+    log.flush().unwrap();
+    fill(&mut log, 6..=30);
+    let job = log.begin_flush().unwrap();
+    disk.set_fail_syncs(true);
+    let done = job.run();
+    disk.set_fail_syncs(false);
+    // The oldest segments may go, after a flush.
+    let error = log.set_pins(25).unwrap_err();
+    assert!(matches!(error, LogError::Poisoned { .. }), "{error}");
+    assert!(error.is_of_volume());
+    assert!(log.end_flush(done).is_err());
+    // The next process writes again what no flush has covered.
+    let (mut log, _) = Log::open_on(Box::new(disk.clone()), small()).unwrap();
+    log.flush_anew().unwrap();
+    survives(&disk, 30);
+}
+
 /// Without a free descriptor, or on a disk that fails.
 #[test]
 fn a_write_back_is_put_off_or_fails_as_any_flush() {

@@ -136,7 +136,7 @@ impl Log {
             }),
             upto: self.index.end(),
             bytes: self.unflushed_bytes(),
-            token: self.token.clone(),
+            turns: self.turns.clone(),
             awaited,
         }
     }
@@ -144,7 +144,7 @@ impl Log {
     /// As [`Log::begin_flush`], in place of a flush that was handed out and not run, to cover later entries. `None`:
     /// that flush was one of another log, and is useless.
     pub fn renew_flush(&mut self, job: FlushJob) -> Result<Option<FlushJob>, LogError> {
-        if !Arc::ptr_eq(&self.token, &job.token) {
+        if !Arc::ptr_eq(&self.turns, &job.turns) {
             return Ok(None);
         }
         self.begin_flush().map(Some)
@@ -152,7 +152,7 @@ impl Log {
 
     /// Takes in the result of a flush. Returns false if it was one of another log.
     pub fn end_flush(&mut self, done: FlushDone) -> Result<bool, LogError> {
-        if !Arc::ptr_eq(&self.token, &done.token) {
+        if !Arc::ptr_eq(&self.turns, &done.turns) {
             return Ok(false);
         }
         if let Err(error) = done.result {
