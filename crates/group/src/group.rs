@@ -320,6 +320,11 @@ impl Group {
         self.out.counters()
     }
 
+    /// The options in force, those of the cluster address included.
+    pub fn config(&self) -> &Config {
+        self.context.config()
+    }
+
     /// The options that may change at run time.
     pub fn config_mut(&mut self) -> &mut Config {
         self.context.config_mut()

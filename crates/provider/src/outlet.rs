@@ -153,23 +153,50 @@ impl Host for Outlet<'_> {
             HostAction::SaveState {
                 gtid,
                 safe_to_bootstrap,
-            } => self.grastate_op(|state| {
-                state.set(uuid_to_abi(gtid.uuid), gtid.seqno, safe_to_bootstrap)
-            }),
-            HostAction::MarkUnsafe => self.grastate_op(Grastate::mark_unsafe),
-            HostAction::MarkSafe => self.grastate_op(Grastate::mark_safe),
-            HostAction::MarkCorrupt => self.grastate_op(Grastate::mark_corrupt),
+            } => {
+                let uuid = uuid_to_abi(gtid.uuid);
+                let saved = self.grastate.set(uuid, gtid.seqno, safe_to_bootstrap);
+                match gtid.is_known() {
+                    true => self.may_save(saved),
+                    false => self.must_save(saved),
+                }
+            }
+            HostAction::MarkUnsafe => {
+                let saved = self.grastate.mark_unsafe();
+                self.must_save(saved);
+            }
+            HostAction::MarkSafe => {
+                let saved = self.grastate.mark_safe();
+                self.may_save(saved);
+            }
+            HostAction::MarkCorrupt => {
+                let saved = self.grastate.mark_corrupt();
+                self.must_save(saved);
+            }
             HostAction::MarkUncorrupt => self.grastate.mark_uncorrupt(),
         }
     }
 }
 
 impl Outlet<'_> {
-    fn grastate_op(&mut self, change: impl FnOnce(&mut Grastate) -> Result<(), GrastateError>) {
-        if let Err(error) = change(self.grastate) {
+    /// Takes in the result of a write that names a position or a history: without it the file says too little.
+    fn may_save(&mut self, saved: Result<(), GrastateError>) {
+        if let Err(error) = saved {
             self.logger.error(format!(
-                "grastate.dat cannot be written, a restart may need a full state transfer: {error}"
+                "cannot write grastate.dat: {error}; a restart may need a full state transfer"
             ));
+        }
+    }
+
+    /// Takes in the result of a write that takes a position or a history out of the file: without it the file says too
+    /// much.
+    fn must_save(&mut self, saved: Result<(), GrastateError>) {
+        if let Err(error) = saved {
+            self.logger.error(format!(
+                "cannot write grastate.dat: {error}; this process ends, because a restart would rely on the old state. \
+                 Repair the disk"
+            ));
+            end_process();
         }
     }
 }

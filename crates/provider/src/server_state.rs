@@ -27,6 +27,15 @@ impl ServerState {
         self.runs.store(true, Ordering::SeqCst);
     }
 
+    /// Returns the database's position by the one that was `passed` at the server's start (`--wsrep-start-position`). It is
+    /// unknown once the server runs: the database has gone on since.
+    pub fn passed_position(&self, passed: Gtid) -> Gtid {
+        match self.runs() {
+            true => Gtid::UNDEFINED,
+            false => passed,
+        }
+    }
+
     /// Returns true while the server is asked for its database's position.
     pub fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed)
@@ -49,6 +58,19 @@ impl ServerState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Otherwise a connection later on could apply again what the database has.
+    #[test]
+    fn the_position_of_the_start_counts_until_the_server_runs() {
+        let passed = Gtid {
+            uuid: trireme_group::Uuid([7; 16]),
+            seqno: 100,
+        };
+        let server = ServerState::default();
+        assert_eq!(server.passed_position(passed), passed);
+        server.note_runs();
+        assert_eq!(server.passed_position(passed), Gtid::UNDEFINED);
+    }
 
     #[test]
     fn a_position_is_kept_and_a_failure_is_not() {

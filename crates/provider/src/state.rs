@@ -24,17 +24,20 @@ impl StateOfNode {
     /// Returns the state now.
     pub fn take(&mut self, node: &Node) -> StateFile {
         let now = unix_ms();
-        let (segment, weight) = {
+        let unconnected = {
             let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-            (options.int("gmcast.segment"), options.int("pc.weight"))
+            let byte = |key| options.int(key).clamp(0, 255) as u8;
+            (byte("gmcast.segment"), byte("pc.weight"))
         };
         // Percentiles are computed from copies, without the lock.
-        let (mut file, of_commits) =
-            node.peek(|core| (state_of(node, core), core.commit_clock.timer().clone()));
+        let (mut file, of_commits) = node.peek(|core| {
+            (
+                state_of(node, core, unconnected),
+                core.commit_clock.timer().clone(),
+            )
+        });
         file.commit_us = commit_times(&[&of_commits, &node.times.stages()]);
         file.written_at_unix_ms = now;
-        file.node.segment = segment.clamp(0, 255) as u8;
-        file.node.weight = weight.clamp(0, 255) as u8;
         file.events = node.logger.events();
         file.conflicts.recent = node.conflicts(CONFLICTS_MAX);
         if let Some(wait) = &mut file.waits_for {
@@ -47,7 +50,8 @@ impl StateOfNode {
     }
 }
 
-fn state_of(node: &Node, core: &Core) -> StateFile {
+/// `unconnected`: segment and weight of a node that is not connected, by its options.
+fn state_of(node: &Node, core: &Core, unconnected: (u8, u8)) -> StateFile {
     let status = core.engine.status();
     let link = core.engine.link();
     let members = link.map_or(&[][..], |link| &link.group.configuration().members);
@@ -57,7 +61,7 @@ fn state_of(node: &Node, core: &Core) -> StateFile {
             provider: env!("CARGO_PKG_VERSION").to_owned(),
             started_at_unix_ms: node.started_at_unix_ms,
         },
-        node: names(node, core, members),
+        node: names(node, core, members, unconnected),
         cluster: Cluster {
             name: core.cluster.name.clone(),
             address: core.cluster.address.clone(),
@@ -107,13 +111,18 @@ fn text_of(id: Option<Uuid>) -> String {
     known.map_or_else(String::new, |id| id.to_string())
 }
 
-fn names(node: &Node, core: &Core, members: &[Member]) -> NodeNames {
+fn names(node: &Node, core: &Core, members: &[Member], unconnected: (u8, u8)) -> NodeNames {
     let me = members.iter().find(|m| m.incarnation.0 == core.incarnation);
     let listens = || {
         core.line
             .as_ref()
             .map(|line| line.mesh.identity().listen_addr.clone())
     };
+    // The cluster address may have options, too.
+    let (segment, weight) = core.engine.link().map_or(unconnected, |link| {
+        let me = &link.group.config().me;
+        (me.segment, me.full_weight)
+    });
     NodeNames {
         name: node.settings.node_name.clone(),
         incoming: node.settings.node_incoming.clone(),
@@ -122,7 +131,8 @@ fn names(node: &Node, core: &Core, members: &[Member]) -> NodeNames {
             .or_else(listens)
             .unwrap_or_default(),
         member_id: text_of(Some(core.incarnation)),
-        ..NodeNames::default()
+        segment,
+        weight,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Certificates, keys and lists that do not do: each is one line that names file and remedy, and no running link is dropped.
+//! Files that do not do: certificates, keys and lists are one line that names file and remedy, and no running link is
+//! dropped; a server that cannot write its `grastate.dat` ends.
 
 use std::fs;
 use std::path::Path;
@@ -207,5 +208,36 @@ fn a_clock_two_years_back_refuses_new_files_and_drops_no_link() {
     assert_refuses_caller(&mut trial, &["not yet valid", "correct this node's clock"]);
     fs::remove_file(&off).expect("the file is there");
     trial.await_size(0, 3, JOIN);
+    trial.assert_equal();
+}
+
+/// Otherwise a crash within the snapshot would leave a file that vouches for a database half replaced.
+#[test]
+fn a_joiner_that_cannot_take_its_position_back_ends() {
+    let Some(mut trial) = Trial::start(3, "") else {
+        return;
+    };
+    if !trial.is_trireme() {
+        return;
+    }
+    trial.stop(2);
+    let grastate = trial.node(2).datadir().join("grastate.dat");
+    fs::remove_file(&grastate).expect("a stopped node has one");
+    // Every write fails: no room. What is read names no history.
+    std::os::unix::fs::symlink("/dev/full", &grastate).expect("its directory can be written to");
+    assert!(trial.start_node(2).is_err(), "the node runs");
+    assert!(
+        await_true(SOON, || trial.node(2).pid().is_none()),
+        "the server does not end"
+    );
+    let words = [
+        "cannot write grastate.dat",
+        "this process ends",
+        "Repair the disk",
+    ];
+    assert!(says(&trial, 2, &words));
+    fs::remove_file(&grastate).expect("the link is there");
+    trial.restart(2);
+    trial.await_size(2, 3, JOIN);
     trial.assert_equal();
 }

@@ -265,6 +265,17 @@ impl Server {
         })
     }
 
+    /// A status variable that is a text.
+    pub fn status_text(&self, name: &str) -> String {
+        let name = CString::new(name).expect("no NUL");
+        self.status_var(&name, |var| {
+            assert_eq!(var.var_type, VarType::STRING);
+            // SAFETY: the type says so, and the text lives until `stats_free`.
+            let text = unsafe { CStr::from_ptr(var.value.string) };
+            text.to_string_lossy().into_owned()
+        })
+    }
+
     fn status_var<T>(&self, name: &CStr, read: impl Fn(&StatsVar) -> T) -> T {
         let vars = call!(self, stats_get);
         // SAFETY: ended by a variable without name, and valid until it is freed.

@@ -34,6 +34,16 @@ fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
 }
 
 #[test]
+fn options_of_the_cluster_address_are_told() {
+    let server = Server::start("addressed", "").expect("init");
+    server.connect("gcomm://?gmcast.segment=3&pc.weight=2");
+    let file = told(&server, "a member", |file| !file.members.is_empty());
+    assert_eq!((file.node.segment, file.node.weight), (3, 2));
+    assert_eq!((file.members[0].segment, file.members[0].weight), (3, 2));
+    assert_eq!(server.status_text("gmcast_segment"), "3");
+}
+
+#[test]
 fn a_node_that_serves_says_so_and_its_last_word_is_that_it_is_closed() {
     let server = Server::start("told", "repl.durability=disk").expect("init");
     server.connect("gcomm://");
