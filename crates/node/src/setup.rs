@@ -170,14 +170,20 @@ fn new_incarnation(place: [u8; 8]) -> Result<Incarnation, SetupError> {
 
 /// Returns this node as a member, under a new incarnation; the caller fills in its names.
 pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
+    // All fields by name, so that the compiler asks for a new one.
     Ok(Member {
         replica: ReplicaId(votes.replica()),
         incarnation: new_incarnation(votes.place())?,
+        weight: 0,
         full_weight: options.int("pc.weight").clamp(0, 255) as u8,
+        voter: false,
+        name: String::new(),
+        incoming: String::new(),
         address: advertised_address(options, &listen_address(options)?),
         segment: options.int("gmcast.segment").clamp(0, 255) as u8,
+        arbitrator: false,
         never_donor: options.bool("gcs.stateless"),
-        ..Member::default()
+        app_protocol: 0,
     })
 }
 

@@ -1,5 +1,8 @@
 //! The members and their states: joiner, donor, joined, synced. They follow views and the members' own submissions, are
 //! a part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
+//!
+//! Every node computes this alike, so a changed rule is a change of protocol: nodes with the old rule and nodes with the
+//! new one must not be in one cluster (docs/formats.md).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -167,7 +170,7 @@ impl MemberStates {
             member_state.enter(NodeState::Donor);
             member_state.donates_to = Some(from);
             if let Some(joiner) = self.get_mut(from) {
-                joiner.doubt = None; // the SST replaces that database
+                joiner.doubt = None; // an SST replaces that database, and an IST takes it as it is
             }
             self.failed.retain(|joiner| *joiner != from);
         } else if !bypass {
@@ -280,16 +283,16 @@ impl MemberStates {
         true
     }
 
-    /// Returns true if a member other than this one may be a donor, now or when it has finished its present work. The
+    /// Returns true if a member other than the joiner may be a donor, now or when it has finished its present work. The
     /// joiner's preference does not count: an operator can change it.
     pub(crate) fn has_donor_for(&self, joiner: Incarnation) -> bool {
-        let has_state = |m: &&Member| {
+        let has_joined = |m: &&Member| {
             let state = self.state_of(m.incarnation);
             state.is_some_and(|state| state != NodeState::Joiner)
         };
         let mut able = (self.configuration.data_members())
             .filter(|m| m.incarnation != joiner && !m.never_donor)
-            .filter(has_state);
+            .filter(has_joined);
         able.next().is_some()
     }
 
@@ -302,13 +305,13 @@ impl MemberStates {
         preference: &str,
     ) -> Option<Incarnation> {
         let segment = self.configuration.member(joiner)?.segment;
-        let has_state = |m: &Member| match m.arbitrator {
+        let can_donate = |m: &Member| match m.arbitrator {
             true => planted(Mutant::ArbitratorDonates),
             false => self.state_of(m.incarnation) == Some(NodeState::Synced),
         };
         let able: Vec<&Member> = (self.configuration.members.iter())
             .filter(|m| m.incarnation != joiner && !m.never_donor)
-            .filter(|m| has_state(m))
+            .filter(|m| can_donate(m))
             .collect();
         let named = |name: &str| able.iter().find(|m| m.name == name);
         let nearest = || able.iter().find(|m| m.segment == segment).or(able.first());

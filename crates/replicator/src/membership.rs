@@ -176,7 +176,7 @@ impl Membership<'_> {
                 "writers at {} waited for it",
                 self.context.name_of(id.incarnation)
             ),
-            true => "as before".to_owned(),
+            true => "it proposed itself, soon after the last time".to_owned(),
         };
         let text = if member == self.context.me() {
             self.flow_control.was_left_out(self.context.now_ms());

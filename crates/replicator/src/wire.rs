@@ -197,7 +197,7 @@ pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&count.to_le_bytes());
 }
 
-/// Writes a configuration. A new field of [`Member`] is no compile error here: see ARCHITECTURE.md.
+/// Writes a configuration.
 pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration) {
     out.extend_from_slice(&configuration.number.to_le_bytes());
     out.push(u8::from(configuration.override_id.is_some()));
@@ -207,19 +207,33 @@ pub(crate) fn put_configuration(out: &mut Vec<u8>, configuration: &Configuration
     }
     put_count(out, configuration.members.len());
     for member in &configuration.members {
-        out.extend_from_slice(&member.replica.0.0);
-        out.extend_from_slice(&member.incarnation.0.0);
-        out.extend_from_slice(&[
-            member.weight,
-            member.full_weight,
-            u8::from(member.voter),
-            member.segment,
-        ]);
-        out.extend_from_slice(&[u8::from(member.arbitrator), u8::from(member.never_donor)]);
-        out.extend_from_slice(&member.app_protocol.to_le_bytes());
-        for text in [&member.name, &member.incoming, &member.address] {
-            put_bytes(out, text.as_bytes());
-        }
+        put_member(out, member);
+    }
+}
+
+fn put_member(out: &mut Vec<u8>, member: &Member) {
+    // All fields by name, so that the compiler asks for a new one.
+    let Member {
+        replica,
+        incarnation,
+        weight,
+        full_weight,
+        voter,
+        name,
+        incoming,
+        address,
+        segment,
+        arbitrator,
+        never_donor,
+        app_protocol,
+    } = member;
+    out.extend_from_slice(&replica.0.0);
+    out.extend_from_slice(&incarnation.0.0);
+    out.extend_from_slice(&[*weight, *full_weight, u8::from(*voter), *segment]);
+    out.extend_from_slice(&[u8::from(*arbitrator), u8::from(*never_donor)]);
+    out.extend_from_slice(&app_protocol.to_le_bytes());
+    for text in [name, incoming, address] {
+        put_bytes(out, text.as_bytes());
     }
 }
 

@@ -298,16 +298,20 @@ impl Machine {
     /// The member that its process of this incarnation is.
     pub fn member(&self, node: NodeId, incarnation: Incarnation, arbitrator: bool) -> Member {
         let name = format!("n{}", node + 1);
+        // All fields by name, so that the compiler asks for a new one.
         Member {
             replica: self.replica,
             incarnation,
+            weight: 0,
             full_weight: self.weight,
-            arbitrator,
+            voter: false,
             incoming: format!("{name}:3306"),
             address: format!("{name}:4567"),
             name,
+            segment: 0,
+            arbitrator,
+            never_donor: false,
             app_protocol: 4,
-            ..Member::default()
         }
     }
 

@@ -375,8 +375,8 @@ impl Joiner<'_> {
         control.members.choose_donor(self.context.me(), preference)
     }
 
-    /// Returns false if the donor has not answered just now: it may be dead, with nobody having noticed yet. A server
-    /// whose script has begun waits for its donor, and cannot go on without.
+    /// Returns true if the donor has answered just now; otherwise it may be dead, with nobody having noticed yet. Also true
+    /// for a server whose script always runs: it waits for its donor, and cannot go on without.
     fn donor_lives(&self) -> bool {
         let must_wait = self.context.options().script_before_ist == ScriptBeforeIst::Always;
         let answers = |donor| (self.transfer.ist()).is_some_and(|ist| ist.was_shown_by(donor));
@@ -389,7 +389,7 @@ impl Joiner<'_> {
             .is_some_and(|control| control.members.has_donor_for(self.context.me()))
     }
 
-    /// Asks the future donor for a sign of life. Returns false if that was settled before.
+    /// Asks the future donor for a sign of life. Returns false if none is free, or it was asked before.
     fn greet_donor(&mut self) -> bool {
         let donor = self.free_donor();
         (self.transfer.ist_mut().zip(donor)).is_some_and(|(ist, donor)| ist.greet(donor))
