@@ -30,5 +30,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(4_000);
     let promised = stage.has_promised(N2, N3) || stage.has_promised(N2, N2);
     stage.check("n3 has tried", promised)?;
-    stage.check("and waits for n1", !stage.is_leading(N2) && !stage.is_leading(N3))
+    stage.check(
+        "and waits for n1",
+        !stage.is_leading(N2) && !stage.is_leading(N3),
+    )
 }

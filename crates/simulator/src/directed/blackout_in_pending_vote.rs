@@ -50,7 +50,9 @@ pub(super) fn lose_x(stage: &mut Stage, harms: impl Fn(&mut Stage, NodeId)) -> P
     }
     stage.pass_ms(15_000);
     // A node whose log is damaged in its first half is in no view at all.
-    let waits = others.iter().all(|n| stage.component_state(*n) != ComponentState::Primary);
+    let waits = others
+        .iter()
+        .all(|n| stage.component_state(*n) != ComponentState::Primary);
     stage.must("they wait for n4", waits);
     Ok(())
 }

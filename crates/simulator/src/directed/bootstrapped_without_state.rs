@@ -48,26 +48,34 @@ fn beside_majority(stage: &mut Stage) -> Play {
     let goes_on = |s: &Stage| s.view(N2) > view && s.serve(&[N2, N3]);
     stage.until("n2 and n3 go on", goes_on)?;
     let y = stage.write(N2, &[row(1)]);
-    stage.until("they write Y", |s| s.acknowledged(y) && s.has_applied(N3, y))?;
+    stage.until("they write Y", |s| {
+        s.acknowledged(y) && s.has_applied(N3, y)
+    })?;
     let view = stage.view(N2);
     stage.bootstrap_without_state(N1);
     for _ in 0..100 {
         stage.pass_ms(100);
-        let goes_on = |node| stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some();
+        let goes_on = |node| {
+            stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some()
+        };
         let both = goes_on(N2) && goes_on(N3);
         stage.must("the majority is primary all the time, and keeps Y", both);
     }
     if stage.process(N1).is_none() {
         stage.start(N1);
     }
-    stage.until("all serve in one view", |s| s.view(N1) > view && s.serve(&[N1, N2, N3]))
+    stage.until("all serve in one view", |s| {
+        s.view(N1) > view && s.serve(&[N1, N2, N3])
+    })
 }
 
 fn after_blackout(stage: &mut Stage) -> Play {
     stage.crash(N2, false);
     stage.crash(N3, false);
     stage.bootstrap_without_state(N1);
-    stage.until("n1 is primary", |s| s.component_state(N1) == ComponentState::Primary)?;
+    stage.until("n1 is primary", |s| {
+        s.component_state(N1) == ComponentState::Primary
+    })?;
     let y = stage.write(N1, &[row(1)]);
     stage.until("n1 writes Y", |s| s.acknowledged(y))?;
     let snapshots = stage.world.coverage.transfers;

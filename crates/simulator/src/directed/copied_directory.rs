@@ -43,7 +43,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.resume(N3);
     stage.until("n2 has X", |s| s.has_applied(N2, x))?;
     stage.until("n2 and n3 go on", |s| {
-        [N2, N3].iter().all(|n| s.component_state(*n) == ComponentState::Primary)
+        [N2, N3]
+            .iter()
+            .all(|n| s.component_state(*n) == ComponentState::Primary)
     })?;
     stage.world.start_empty(N4);
     Ok(())

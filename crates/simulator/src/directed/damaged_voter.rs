@@ -26,7 +26,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.start(N2);
     stage.check("n2 reads its log back", stage.end(N2) > 0)?;
     stage.pass_ms(4_000);
-    stage.check("and waits for n1", !stage.is_leading(N2) && !stage.is_leading(N3))
+    stage.check(
+        "and waits for n1",
+        !stage.is_leading(N2) && !stage.is_leading(N3),
+    )
 }
 
 /// Plays until n2 may be started, out of n1's reach. Returns its disk, the file, and the offset of X in it.

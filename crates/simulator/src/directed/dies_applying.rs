@@ -48,7 +48,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N1, N2], &[N3]);
     stage.start(N3);
     stage.until("n3 serves again", |s| s.serves(N3))?;
-    stage.must("it starts by itself after deaths at rest", refused(stage) == 0);
+    stage.must(
+        "it starts by itself after deaths at rest",
+        refused(stage) == 0,
+    );
     let starts = |s: &Stage| s.world.machines[N3].starts();
     let first = starts(stage);
     let deadly = stage.write(N1, &[DEADLY]);

@@ -47,7 +47,9 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(others[0], &rows);
     stage.until("the donor has X", |s| s.has_committed(donor, x))?;
     stage.part(&[donor], &others);
-    stage.until("it is alone", |s| s.component_state(donor) == ComponentState::NonPrimary)?;
+    stage.until("it is alone", |s| {
+        s.component_state(donor) == ComponentState::NonPrimary
+    })?;
     let y = stage.write(others[0], &[row(9)]);
     stage.until("the others go on", |s| s.acknowledged(y))?;
     stage.join(&[donor], &others);
@@ -55,5 +57,7 @@ fn play(stage: &mut Stage) -> Play {
         s.component_state(donor) == ComponentState::Primary && s.has_committed(donor, y)
     })?;
     stage.check("it is at X still", !stage.has_applied(donor, x))?;
-    stage.until("it serves again", |s| s.serves(donor) && s.has_applied(donor, y))
+    stage.until("it serves again", |s| {
+        s.serves(donor) && s.has_applied(donor, y)
+    })
 }

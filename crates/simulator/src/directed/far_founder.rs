@@ -51,7 +51,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(500);
     let moved = stage.world.leaderships_handed();
     stage.pass_ms(30_000);
-    stage.must("leadership stays", stage.world.leaderships_handed() == moved);
+    stage.must(
+        "leadership stays",
+        stage.world.leaderships_handed() == moved,
+    );
     stage.must("a move shows no view", shown(stage) == before);
     Ok(())
 }

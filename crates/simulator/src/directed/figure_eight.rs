@@ -48,6 +48,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(20);
     stage.crash(N1, true);
     stage.join(&[e], &[f]);
-    stage.until("the fourth leadership", |s| s.is_leading(e) && s.term(f) == s.term(e))?;
+    stage.until("the fourth leadership", |s| {
+        s.is_leading(e) && s.term(f) == s.term(e)
+    })?;
     stage.until("X is replaced", |s| s.holds(f, x).is_none())
 }

@@ -25,7 +25,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("Y is in n2's log", |s| s.holds(N2, y).is_some())?;
     stage.check("X is not flushed", stage.told(x).is_none())?;
     let at = stage.end(N2);
-    let acknowledges = |s: &Stage| s.process(N2).is_some_and(|p| p.progress.has_acknowledged.1 >= at);
+    let acknowledges = |s: &Stage| {
+        s.process(N2)
+            .is_some_and(|p| p.progress.has_acknowledged.1 >= at)
+    };
     stage.until("n2 acknowledges Y", acknowledges)?;
     stage.lose_power(N2);
     stage.start(N2);

@@ -4,8 +4,8 @@
 //! majority of the last view, and go on. Both histories have the same uuid and the same seqnos. When they meet, the
 //! nodes that do not know the forced view yield and get the other part's database.
 
-use trireme_mutants::Mutant;
 use trireme_group::ComponentState;
+use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 
@@ -24,7 +24,11 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.force_apart(&all)?;
     let primary = |nodes: [usize; 2]| {
-        move |s: &Stage| nodes.iter().all(|n| s.component_state(*n) == ComponentState::Primary)
+        move |s: &Stage| {
+            nodes
+                .iter()
+                .all(|n| s.component_state(*n) == ComponentState::Primary)
+        }
     };
     stage.until("n1 and n2 are primary", primary([N1, N2]))?;
     let x = stage.write(N1, &[row(1)]);

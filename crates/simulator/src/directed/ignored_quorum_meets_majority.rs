@@ -30,7 +30,9 @@ fn play(stage: &mut Stage) -> Play {
     let x = stage.write(N3, &[row(1)]);
     stage.until("n3 writes X", |s| s.acknowledged(x))?;
     let y = stage.write(N1, &[row(1)]);
-    stage.until("the majority writes Y", |s| s.acknowledged(y) && s.has_applied(N2, y))?;
+    stage.until("the majority writes Y", |s| {
+        s.acknowledged(y) && s.has_applied(N2, y)
+    })?;
     let view = stage.view(N1);
     if stops {
         stage.leave_until_gone(N3)?;
@@ -41,11 +43,15 @@ fn play(stage: &mut Stage) -> Play {
     }
     for _ in 0..100 {
         stage.pass_ms(100);
-        let goes_on = |node| stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some();
+        let goes_on = |node| {
+            stage.component_state(node) == ComponentState::Primary && stage.holds(node, y).is_some()
+        };
         let both = goes_on(N1) && goes_on(N2);
         stage.must("the majority is primary all the time, and keeps Y", both);
     }
-    stage.until("all serve in one view", |s| s.view(N3) > view && s.serve(&[N1, N2, N3]))?;
+    stage.until("all serve in one view", |s| {
+        s.view(N3) > view && s.serve(&[N1, N2, N3])
+    })?;
     stage.must("X is given up", stage.holds(N3, x).is_none());
     Ok(())
 }

@@ -50,11 +50,15 @@ fn play(stage: &mut Stage) -> Play {
         stage.crash(node, false);
         stage.start(node);
     }
-    stage.until("n1 is primary", |s| s.component_state(N1) == ComponentState::Primary)?;
+    stage.until("n1 is primary", |s| {
+        s.component_state(N1) == ComponentState::Primary
+    })?;
     let w = stage.write(N1, &[row(2)]);
     stage.until("n1 goes on", |s| s.acknowledged(w))?;
     stage.pass_ms(10_000);
-    let waits = [N2, N3].iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
+    let waits = [N2, N3]
+        .iter()
+        .all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
     stage.must("n2 and n3 wait for n1", waits);
     stage.join(&all, &all);
     stage.until("all serve", |s| s.serve(&all))?;

@@ -24,7 +24,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("Y is in n1's log", |s| s.holds(N1, y).is_some())?;
     stage.takeover(&[N2, N3])?;
     let x = stage.write(N2, &[row(3)]);
-    stage.until("X is committed", |s| s.acknowledged(x) && s.has_applied(N3, x))?;
+    stage.until("X is committed", |s| {
+        s.acknowledged(x) && s.has_applied(N3, x)
+    })?;
     for node in all {
         stage.world.machines[node].disk.lose_power(|| node == N1);
         stage.crash(node, true);

@@ -40,7 +40,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("a minority never goes on", alone);
     stage.start(N1);
     stage.pass_ms(15_000);
-    let waits = [N1, N2].iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
+    let waits = [N1, N2]
+        .iter()
+        .all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
     stage.must("a majority waits for as long as it was told to", waits);
     stage.until("it goes on", |s| s.serves(N1) && s.serves(N2))?;
     let y = stage.write(N1, &[row(1)]);

@@ -34,7 +34,9 @@ fn play(stage: &mut Stage) -> Play {
         stage.start(node);
         here.push(node);
         stage.pass_ms(10_000);
-        let waits = here.iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
+        let waits = here
+            .iter()
+            .all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
         stage.must("they wait for all", waits);
     }
     stage.start(N1);

@@ -26,14 +26,23 @@ const ALL: [usize; 4] = [N1, N2, N3, N4];
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let stand = |component_state: ComponentState, nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|node| s.component_state(*node) == component_state)
+        move |s: &Stage| {
+            nodes
+                .iter()
+                .all(|node| s.component_state(*node) == component_state)
+        }
     };
     stage.part(&[N1, N4], &[N2, N3]);
     stage.until("nobody is primary", stand(ComponentState::NonPrimary, &ALL))?;
     stage.strike(Fault::Override { node: N2 });
-    stage.until("n2 and n3 are primary", stand(ComponentState::Primary, &[N2, N3]))?;
+    stage.until(
+        "n2 and n3 are primary",
+        stand(ComponentState::Primary, &[N2, N3]),
+    )?;
     let x = stage.write(N2, &[row(1)]);
-    stage.until("they go on", |s| s.acknowledged(x) && s.has_committed(N3, x))?;
+    stage.until("they go on", |s| {
+        s.acknowledged(x) && s.has_committed(N3, x)
+    })?;
     stage.crash(N2, false);
     stage.crash(N3, false);
     stage.join(&ALL, &ALL);
@@ -41,9 +50,13 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(5_000);
     stage.must("n2 has kept its log", stage.holds(N2, x).is_some());
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.check("it waits", stand(ComponentState::NonPrimary, &[N1, N2, N4])(stage))?;
+    stage.check(
+        "it waits",
+        stand(ComponentState::NonPrimary, &[N1, N2, N4])(stage),
+    )?;
     stage.start(N3);
     stage.until("the others have joined n2", |s| {
-        stand(ComponentState::Primary, &ALL)(s) && ALL.iter().all(|node| s.view(*node) == s.view(N2))
+        stand(ComponentState::Primary, &ALL)(s)
+            && ALL.iter().all(|node| s.view(*node) == s.view(N2))
     })
 }

@@ -25,7 +25,11 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.force_apart(&all)?;
     let primary = |nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|n| s.component_state(*n) == ComponentState::Primary)
+        move |s: &Stage| {
+            nodes
+                .iter()
+                .all(|n| s.component_state(*n) == ComponentState::Primary)
+        }
     };
     stage.until("n1 and n2 are primary", primary(&[N1, N2]))?;
     let x = stage.write(N1, &[row(1)]);
@@ -37,15 +41,22 @@ fn play(stage: &mut Stage) -> Play {
     let e = stage.takeover(&[N3, N4, N5])?;
     let y = stage.write(e, &[row(1)]);
     stage.until("the rest goes on", |s| s.acknowledged(y))?;
-    stage.until("n2 waits", |s| s.component_state(N2) == ComponentState::NonPrimary)?;
+    stage.until("n2 waits", |s| {
+        s.component_state(N2) == ComponentState::NonPrimary
+    })?;
     stage.join(&all, &all);
     stage.pass_ms(15_000);
     stage.must("the rest is still primary", primary(&[N3, N4, N5])(stage));
-    let advised = stage.process(N2).is_some_and(|process| process.progress.excluded);
+    let advised = stage
+        .process(N2)
+        .is_some_and(|process| process.progress.excluded);
     stage.must("n2 says how to join the rest", advised);
     stage.start(N1);
     stage.pass_ms(10_000);
     stage.must("the rest yields", stage.holds(e, y).is_none());
-    stage.must("n1 has not given up what it acknowledged", stage.holds(N1, x).is_some());
+    stage.must(
+        "n1 has not given up what it acknowledged",
+        stage.holds(N1, x).is_some(),
+    );
     Ok(())
 }

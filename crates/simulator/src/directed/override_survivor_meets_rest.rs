@@ -24,7 +24,9 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.force_apart(&all)?;
     stage.until("n1 and n2 are primary", |s| {
-        [N1, N2].iter().all(|n| s.component_state(*n) == ComponentState::Primary)
+        [N1, N2]
+            .iter()
+            .all(|n| s.component_state(*n) == ComponentState::Primary)
     })?;
     let x = stage.write(N1, &[row(1)]);
     stage.until("they go on", |s| s.acknowledged(x))?;
@@ -37,12 +39,15 @@ fn play(stage: &mut Stage) -> Play {
     for node in [N2, N3, N4, N5] {
         let waits = stage.component_state(node) == ComponentState::NonPrimary;
         stage.must("nobody goes on without the override", waits);
-        let advised = stage.process(node).and_then(|process| process.progress.advised);
+        let advised = stage
+            .process(node)
+            .and_then(|process| process.progress.advised);
         stage.must("it says where to override", advised == Some(2));
     }
     stage.start(N1);
     stage.until("all are in one view", |s| {
-        all.iter().all(|n| s.component_state(*n) == ComponentState::Primary && s.view(*n) == s.view(N2))
+        all.iter()
+            .all(|n| s.component_state(*n) == ComponentState::Primary && s.view(*n) == s.view(N2))
     })?;
     stage.must("with what n1 has acknowledged", stage.acknowledged(x));
     Ok(())

@@ -4,7 +4,7 @@
 //! nodes report this, at once and again later. The operator chooses n1 and n2, and moves the logs of the others away:
 //! they join.
 
-use trireme_group::{Group, ComponentState};
+use trireme_group::{ComponentState, Group};
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
@@ -26,7 +26,11 @@ fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.part(&[N1, N2], &[N3, N4]);
     let stand = |component_state: ComponentState, nodes: &'static [usize]| {
-        move |s: &Stage| nodes.iter().all(|node| s.component_state(*node) == component_state)
+        move |s: &Stage| {
+            nodes
+                .iter()
+                .all(|node| s.component_state(*node) == component_state)
+        }
     };
     stage.until("nobody is primary", stand(ComponentState::NonPrimary, &ALL))?;
     for half in [&[N1, N2], &[N3, N4]] {
@@ -44,7 +48,10 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(10_000);
     let says_again = told(stage, 2);
     stage.must("they say it again", says_again);
-    stage.check("all are primary", stand(ComponentState::Primary, &ALL)(stage))?;
+    stage.check(
+        "all are primary",
+        stand(ComponentState::Primary, &ALL)(stage),
+    )?;
     for node in [N3, N4] {
         stage.world.follows_advice(node);
         stage.crash(node, false);

@@ -33,5 +33,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N1], &[f]);
     stage.until("it refuses n1", |s| s.term(N1) > s.term(e))?;
     stage.pass_ms(2_000);
-    stage.check("n1 still believes in itself", stage.view(N1) == stage.view(e))
+    stage.check(
+        "n1 still believes in itself",
+        stage.view(N1) == stage.view(e),
+    )
 }

@@ -49,7 +49,10 @@ fn play(stage: &mut Stage) -> Play {
     let failed = |s: &Stage| s.process(N3).is_none_or(|p| p.server.has_failed());
     stage.check("n3 has not come to it", !failed(stage))?;
     stage.until("n3 has failed", failed)?;
-    stage.check("nobody else votes", desynced(stage, N1) && desynced(stage, N2))?;
+    stage.check(
+        "nobody else votes",
+        desynced(stage, N1) && desynced(stage, N2),
+    )?;
     stage.pass_ms(500);
     let out = stage.process(N3).is_none() || stage.state(N3) == Some(LocalState::Inconsistent);
     stage.must("n3 is wrong", out);

@@ -31,5 +31,8 @@ fn play(stage: &mut Stage) -> Play {
     disk.set_fail_syncs(false);
     stage.until("n2 reads its log back", |s| s.end(N2) > 0)?;
     stage.pass_ms(4_000);
-    stage.check("and waits for n1", !stage.is_leading(N2) && !stage.is_leading(N3))
+    stage.check(
+        "and waits for n1",
+        !stage.is_leading(N2) && !stage.is_leading(N3),
+    )
 }

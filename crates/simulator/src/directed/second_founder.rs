@@ -23,11 +23,16 @@ fn play(stage: &mut Stage) -> Play {
     let others: Vec<_> = [N1, N2, N3].into_iter().filter(|n| *n != founder).collect();
     stage.part(&[founder], &[others[0], others[1], N4]);
     others.iter().for_each(|other| stage.reset(founder, *other));
-    stage.until("it is synced", |s| s.state(founder) == Some(trireme_replicator::LocalState::Synced))?;
+    stage.until("it is synced", |s| {
+        s.state(founder) == Some(trireme_replicator::LocalState::Synced)
+    })?;
     let x = stage.write(founder, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
     replaces(stage, founder);
     stage.pass_ms(10_000);
     let waits = |node| stage.component_state(node) == ComponentState::Outside;
-    stage.check("the others wait", others.iter().all(|n| waits(*n)) && waits(N4))
+    stage.check(
+        "the others wait",
+        others.iter().all(|n| waits(*n)) && waits(N4),
+    )
 }

@@ -20,7 +20,11 @@ fn play(stage: &mut Stage) -> Play {
     stage.takeover(&[N2, N3])?;
     let took_us = stage.world.now_us - begin_us;
     stage.must("it goes soon", took_us < 5_000_000);
-    let needless = [N2, N3].map(|n| stage.group(n).map_or(0, |g| g.counters().leaderships_needless));
+    let needless = [N2, N3].map(|n| {
+        stage
+            .group(n)
+            .map_or(0, |g| g.counters().leaderships_needless)
+    });
     stage.must("it was handed over, not taken", needless == [0, 0]);
     Ok(())
 }

@@ -31,7 +31,9 @@ fn play(stage: &mut Stage) -> Play {
     let rest = [N2, N3, N4];
     stage.until("four nodes serve", |s| (N1..N5).all(|node| s.serves(node)))?;
     stage.part(&[N1], &[N2, N3, N4, N5]);
-    stage.until("n1 is alone", |s| s.component_state(N1) == ComponentState::NonPrimary)?;
+    stage.until("n1 is alone", |s| {
+        s.component_state(N1) == ComponentState::NonPrimary
+    })?;
     let write = stage.write(N2, &[row(1)]);
     stage.until("the rest goes on", |s| {
         rest.iter().all(|node| s.has_applied(*node, write))
@@ -41,9 +43,13 @@ fn play(stage: &mut Stage) -> Play {
     stage.until_one("a donor is chosen", &rest, donates)?;
     stage.pass_ms(100);
     stage.part(&[N5], &rest);
-    stage.until("n5 has lost them", |s| s.component_state(N5) == ComponentState::NonPrimary)?;
+    stage.until("n5 has lost them", |s| {
+        s.component_state(N5) == ComponentState::NonPrimary
+    })?;
     stage.strike(Fault::Override { node: N1 });
-    stage.until("n1 is primary", |s| s.component_state(N1) == ComponentState::Primary)?;
+    stage.until("n1 is primary", |s| {
+        s.component_state(N1) == ComponentState::Primary
+    })?;
     stage.join(&[N1], &[N5]);
     let states = [Some(LocalState::Joined), Some(LocalState::Synced)];
     stage.until("n5 gives up, or has a database", |s| {

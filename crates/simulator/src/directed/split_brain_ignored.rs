@@ -32,7 +32,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n2 goes on alone", goes_on)?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("n2 writes Y", |s| s.acknowledged(y))?;
-    let waits = |s: &Stage| s.component_state(N1) == ComponentState::NonPrimary && s.told(x).is_some();
+    let waits =
+        |s: &Stage| s.component_state(N1) == ComponentState::NonPrimary && s.told(x).is_some();
     stage.until("n1 does not", waits)?;
     stage.check("X is not acknowledged", !stage.acknowledged(x))?;
     stage.join(&[N1], &[N2]);

@@ -51,7 +51,9 @@ fn play(stage: &mut Stage) -> Play {
     let large = stage.write(N2, &many_rows());
     stage.until("the large one is committed", |s| s.acknowledged(large))?;
     let x = stage.write(N1, &[row(101)]);
-    stage.until("X is committed", |s| s.acknowledged(x) && s.has_applied(N2, x))?;
+    stage.until("X is committed", |s| {
+        s.acknowledged(x) && s.has_applied(N2, x)
+    })?;
     stage.heal(&[N3], &[N1, N2]);
     stage.pass_ms(SOON_MS);
     stage.check("n3 lacks the large one", stage.holds(N3, large).is_none())?;

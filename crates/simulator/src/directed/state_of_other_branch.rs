@@ -35,7 +35,9 @@ fn play(stage: &mut Stage) -> Play {
         stage.until("n2 and n3 write", |s| s.has_applied(N3, written))?;
     }
     stage.join(&[N1], &[N2]);
-    stage.until("n2 is to yield", |s| s.component_state(N2) == ComponentState::NonPrimary)?;
+    stage.until("n2 is to yield", |s| {
+        s.component_state(N2) == ComponentState::NonPrimary
+    })?;
     stage.cut(&[N1], &[N2]);
     stage.until("n1 admits n2", |s| s.members(N1) == 2)?;
     stage.join(&[N1], &[N3]);
@@ -46,7 +48,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("n2 has still to yield", stage.end(N2) == end)?;
     let all = [N1, N2, N3];
     stage.join(&all, &all);
-    stage.until("all serve in one view", |s| s.members(N1) == 3 && s.serve(&all))?;
+    stage.until("all serve in one view", |s| {
+        s.members(N1) == 3 && s.serve(&all)
+    })?;
     let written = stage.write(N3, &[row(1)]);
     stage.until("they go on", |s| s.acknowledged(written))
 }

@@ -25,7 +25,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N3], &[N1, N2]);
     stage.start(N2);
     stage.pass_ms(10_000);
-    let waits = [N2, N3].iter().all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
+    let waits = [N2, N3]
+        .iter()
+        .all(|n| stage.component_state(*n) == ComponentState::NonPrimary);
     stage.must("they wait for n1", waits);
     stage.start(N1);
     let all = [N1, N2, N3];

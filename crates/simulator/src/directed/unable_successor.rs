@@ -30,6 +30,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.must("n1 keeps leadership", stage.is_leading(N1));
     stage.until("leadership moves to n2", |s| s.is_leading(N2))?;
     stage.pass_ms(15_000);
-    stage.must("and stays there", stage.is_leading(N2) && !stage.is_leading(N3));
+    stage.must(
+        "and stays there",
+        stage.is_leading(N2) && !stage.is_leading(N3),
+    );
     Ok(())
 }

@@ -26,20 +26,27 @@ fn play(stage: &mut Stage) -> Play {
     stage.cut(&[N1], &[N2]);
     stage.crash(N3, false);
     stage.until("n1 proposes a view without n3", |s| {
-        s.find(N1, |entry| {
-            matches!(&entry.body, Body::Configuration(c) if c.number > view)
-        })
+        s.find(
+            N1,
+            |entry| matches!(&entry.body, Body::Configuration(c) if c.number > view),
+        )
         .is_some()
     })?;
     stage.wipe(N2);
     stage.heal(&[N1], &[N2]);
     stage.start(N3);
-    let waits = |s: &Stage| [N1, N3].iter().all(|n| s.component_state(*n) == ComponentState::NonPrimary);
+    let waits = |s: &Stage| {
+        [N1, N3]
+            .iter()
+            .all(|n| s.component_state(*n) == ComponentState::NonPrimary)
+    };
     stage.until("n1 and n3 wait", waits)?;
     stage.pass_ms(15_000);
     stage.check("they wait for n2", waits(stage))?;
     for node in [N1, N3] {
-        let advised = stage.process(node).and_then(|process| process.progress.advised);
+        let advised = stage
+            .process(node)
+            .and_then(|process| process.progress.advised);
         stage.must("it says what to do", advised == Some(1));
     }
     Ok(())

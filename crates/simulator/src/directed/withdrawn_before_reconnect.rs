@@ -35,7 +35,9 @@ fn play(stage: &mut Stage) -> Play {
     let again = |s: &Stage| s.process(N2).is_some_and(|p| p.start > p.first_start);
     stage.until("n2 connects again", again)?;
     stage.join(&[N1], &[N2]);
-    stage.until("the two meet", |s| s.view(N2) == s.view(N1) && s.has_vote(N2))?;
+    stage.until("the two meet", |s| {
+        s.view(N2) == s.view(N1) && s.has_vote(N2)
+    })?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("n2 goes on", |s| s.told(y).is_some())
 }

@@ -27,7 +27,9 @@ fn play(stage: &mut Stage) -> Play {
     stage.check("it has", !stage.acknowledged(x))?;
     stage.reset(N1, N2);
     stage.heal(&[N1], &[N2]);
-    stage.until("the two meet", |s| s.view(N2) == s.view(N1) && s.has_vote(N2))?;
+    stage.until("the two meet", |s| {
+        s.view(N2) == s.view(N1) && s.has_vote(N2)
+    })?;
     let y = stage.write(N2, &[row(1)]);
     stage.until("n2 goes on", |s| s.told(y).is_some())
 }
