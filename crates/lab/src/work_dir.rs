@@ -9,6 +9,9 @@ use trireme_testbed::output::line;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::{ClusterError, Server};
 
+/// The begin of the names of directories in which templates are filled in.
+const PREPARATION: &str = "prepare-";
+
 /// The path of that directory.
 pub(crate) fn work_dir() -> PathBuf {
     let mut name = default_dir().into_os_string();
@@ -32,7 +35,7 @@ pub(crate) fn template<E: From<ClusterError>>(
     if !announcement.is_empty() {
         line(&format!("{announcement}, kept in {}", template.display()));
     }
-    let dir = work_dir().join(format!("prepare-{}", std::process::id()));
+    let dir = work_dir().join(format!("{PREPARATION}{}", std::process::id()));
     let mut settings = Settings::new(dir, 1, None);
     settings.server = server;
     settings.mariadbd_args = vec!["--innodb-flush-log-at-trx-commit=0".to_string()];
@@ -50,6 +53,24 @@ pub(crate) fn template<E: From<ClusterError>>(
     cluster.kill()?;
     cluster.delete()?;
     made.map(|()| template)
+}
+
+/// Removes what killed programs left of templates half made, with their servers. The caller has the lab's lock: nobody else
+/// fills one in.
+pub(crate) fn clear_preparations() -> Result<(), ClusterError> {
+    let dir = work_dir();
+    let failed = |source| ClusterError::Io {
+        action: "list",
+        path: dir.clone(),
+        source,
+    };
+    for entry in fs::read_dir(&dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_string_lossy().starts_with(PREPARATION) {
+            Cluster::clear(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns a data directory of `server` with an empty database.

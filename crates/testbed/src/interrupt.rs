@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the program checks for them between steps, so that it can stop its servers before it ends.
+//! Ctrl-C, SIGTERM and SIGHUP (the terminal was closed): the program checks for them between steps, so that it can stop its servers before it ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -15,11 +15,11 @@ static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// From now on SIGINT and SIGTERM only set a flag, which [`check`] and [`sleep`] report. A second signal ends the
+/// From now on these signals only set a flag, which [`check`] and [`sleep`] report. A second signal ends the
 /// program at once.
 pub fn install() -> io::Result<()> {
     let flag = REQUESTED.get_or_init(|| Arc::new(AtomicBool::new(false)));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The order matters: the shutdown is registered first, so that it acts only from the second signal on.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
         signal_hook::flag::register(signal, Arc::clone(flag))?;

@@ -16,7 +16,7 @@ use trireme_testbed::systems::{self, Deployed};
 use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
 use outcome::{Client, Ended, add_up};
-pub use outcome::{Latencies, Outcome};
+pub use outcome::{Latencies, Outcome, SECONDS};
 pub use template::template;
 
 /// The interval between two looks at the processes.

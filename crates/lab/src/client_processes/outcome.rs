@@ -6,6 +6,9 @@ use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
 use crate::stats::{percentile, standard_deviation};
 
+/// The figure: the seconds that the measurement lasted.
+pub const SECONDS: &str = "seconds";
+
 /// The end of a process.
 pub(super) enum Ended {
     /// The run was over.
@@ -137,7 +140,7 @@ impl Outcome {
         let each = self.transactions.max(1) as f64;
         put("tps", self.tps());
         put("transactions", self.transactions as f64);
-        put("seconds", self.seconds);
+        put(SECONDS, self.seconds);
         put("conflicts", self.conflicts as f64);
         put(
             "conflict_percent",

@@ -156,7 +156,10 @@ impl LabError {
             ),
             Self::Deploy(error) => matches!(
                 error,
-                DeployError::Verify(_) | DeployError::FellBack { .. } | DeployError::Replica { .. }
+                DeployError::Verify(_)
+                    | DeployError::FellBack { .. }
+                    | DeployError::Replica { .. }
+                    | DeployError::Dead { .. }
             ),
             Self::Hosts(error) => matches!(
                 **error,

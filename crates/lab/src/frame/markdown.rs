@@ -14,7 +14,7 @@ pub fn markdown<G: Ground>(report: &Report<G>, plots: &[Plot]) -> String {
     for paragraph in experiment.description() {
         out += &format!("{}\n\n", escape(&paragraph));
     }
-    out += &section(&report.claims_table(&experiment.claims(records)));
+    out += &section(&report.claims_table(&report.claims()));
     out.extend(plots.iter().map(picture));
     let tables = (experiment.tables(records).into_iter())
         .chain(report.absent_table())

@@ -38,7 +38,7 @@ pub use facts::versions;
 pub use faster::{faster_everywhere, paired_ratios};
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
-pub use record::{Cell, Measured, Record, values};
+pub use record::{Cell, Measured, NOT_MEASURED, Record, values};
 pub use report::Absent;
 pub use runner::{choices, run};
 pub use servers::{Found, Servers, Setup, find_systems, sort_out};

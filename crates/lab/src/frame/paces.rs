@@ -34,6 +34,9 @@ fn paces(records: &[Record]) -> Vec<(u32, f64)> {
     for record in records.iter().filter(|r| r.complete) {
         let seconds = &record.measured.per_second;
         let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
+        if rate == 0.0 {
+            continue; // it has no seconds: a load of tables, say
+        }
         let (cell, point) = (&record.cell, (&*record.cell.system, &record.cell.factors));
         (rates.entry(cell.repetition).or_default()).insert(point, rate);
     }
@@ -88,5 +91,9 @@ mod tests {
     fn nothing_measured_is_not_uneven() {
         assert_eq!(warning(&[]), None);
         assert_eq!(warning(&[record(1, 1, 0), record(2, 1, 5)]), None);
+        // Cells without seconds hide nothing about the others.
+        let mut uneven = vec![record(1, 1, 40), record(2, 1, 100)];
+        uneven.extend([record(1, 8, 0), record(2, 8, 0)]);
+        assert!(warning(&uneven).is_some());
     }
 }

@@ -82,7 +82,7 @@ fn cpu_shares(records: &[Record]) -> String {
 
 /// The table of verdicts, coloured.
 fn claims<G: Ground>(report: &Report<G>) -> String {
-    let all = report.experiment.claims(report.records());
+    let all = report.claims();
     let t = report.claims_table(&all);
     let class = |row: usize, column| {
         let claim: &Claim = &all[row];

@@ -47,6 +47,9 @@ pub struct Measured {
     pub per_second: Vec<u64>,
 }
 
+/// The note of a cell that is planned and was not measured yet.
+pub const NOT_MEASURED: &str = "not measured yet";
+
 /// The raw data of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -62,6 +65,20 @@ pub struct Record {
     pub commit: String,
     /// The result.
     pub measured: Measured,
+}
+
+impl Record {
+    /// The record that stands for a planned cell without one.
+    pub fn not_measured(cell: Cell) -> Self {
+        Self {
+            cell,
+            complete: false,
+            note: NOT_MEASURED.to_string(),
+            date: String::new(),
+            commit: String::new(),
+            measured: Measured::default(),
+        }
+    }
 }
 
 /// The values of a figure in the complete records of `system` that `chosen` picks, in order of repetition.

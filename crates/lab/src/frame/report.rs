@@ -7,7 +7,7 @@ use super::experiment::{Experiment, Table};
 use super::ground::Ground;
 use super::notebook::Notebook;
 use super::paces;
-use super::record::Record;
+use super::record::{Cell, Record};
 
 /// A system that cannot be set up on this machine.
 pub struct Absent {
@@ -37,14 +37,25 @@ pub struct Report<'a, G: Ground> {
     pub facts: &'a [(String, String)],
     /// The systems that are not available.
     pub absent: &'a [Absent],
-    /// The number of cells of the whole run.
-    pub planned: usize,
+    /// The cells of the whole run.
+    pub planned: Vec<Cell>,
 }
 
 impl<G: Ground> Report<'_, G> {
     /// The raw data.
     pub fn records(&self) -> &[Record] {
         self.notebook.records()
+    }
+
+    /// The claims, judged by the raw data and by what is still missing: a claim about every point is not settled while one
+    /// is not measured.
+    pub fn claims(&self) -> Vec<Claim> {
+        let records = self.records();
+        let measured: BTreeSet<&Cell> = records.iter().map(|r| &r.cell).collect();
+        let missing = self.planned.iter().filter(|cell| !measured.contains(cell));
+        let missing = missing.cloned().map(Record::not_measured);
+        let evidence: Vec<Record> = records.iter().cloned().chain(missing).collect();
+        self.experiment.claims(&evidence)
     }
 
     /// The charts, then the experiment's own drawings; a chart without data is left out.
@@ -114,11 +125,11 @@ impl<G: Ground> Report<'_, G> {
             ));
         }
         all.extend(paces::warning(records));
-        if done.len() < self.planned {
+        if done.len() < self.planned.len() {
             all.push(format!(
                 "Partial: {} of {} measurements are there.",
                 done.len(),
-                self.planned
+                self.planned.len()
             ));
         }
         let broken = records.iter().filter(|r| !r.complete);

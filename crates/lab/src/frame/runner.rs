@@ -28,7 +28,7 @@ use super::page::page;
 use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
 use super::report::{Absent, Report};
-use crate::work_dir::work_dir;
+use crate::work_dir::{clear_preparations, work_dir};
 
 /// The choices of a run of `experiment`: the user's, or with --resume those of the continued run. `frame` returns the
 /// part that every experiment has. If the user chose no systems, `systems` are measured.
@@ -78,7 +78,7 @@ pub fn run<G: Ground>(
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let planned = known_cells(experiment, &absent, &notebook).len();
+    let planned = known_cells(experiment, &absent, &notebook);
     let report = Report {
         experiment,
         notebook: &notebook,
@@ -169,6 +169,7 @@ impl<'a, G: Ground> Runner<'a, G> {
     ) -> Result<Self, LabError> {
         let lock = lock()?;
         Cluster::clear(&dir)?;
+        clear_preparations()?;
         enough(experiment)?;
         let mut facts = facts::machine();
         for (name, value) in ground.facts()? {

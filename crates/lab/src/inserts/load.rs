@@ -225,9 +225,14 @@ fn add_up(
         _ => lasted,
     }
     .as_secs_f64();
-    if limit.is_none() {
+    match limit {
+        // A standstill up to the end has seconds, too.
+        Some(limit) if outcome.failure.is_none() => {
+            outcome.per_second.resize(limit.as_secs() as usize, 0);
+        }
+        Some(_) => {}
         // The last second is incomplete.
-        outcome.per_second.truncate(lasted.as_secs() as usize);
+        None => outcome.per_second.truncate(lasted.as_secs() as usize),
     }
     outcome
 }

@@ -6,7 +6,7 @@ use trireme_testbed::interrupt::Interrupted;
 
 use super::case::PART;
 use super::report::{row_name, short};
-use crate::frame::{Cell, Claim, Record, State, Verdict};
+use crate::frame::{Cell, Claim, NOT_MEASURED, Record, State, Verdict};
 
 /// The systems in the two columns of a claim.
 pub const GALERA: &str = "galera";
@@ -47,7 +47,8 @@ fn failed(records: &[&Record]) -> usize {
     let is_made = |cell: &Cell| records.iter().any(|r| r.complete && r.cell == *cell);
     let failed = records
         .iter()
-        .filter(|r| !r.complete && r.note != interrupted && !is_made(&r.cell));
+        .filter(|r| !r.complete && r.note != interrupted && r.note != NOT_MEASURED)
+        .filter(|r| !is_made(&r.cell));
     let cells: BTreeSet<&Cell> = failed.map(|r| &r.cell).collect();
     cells.len()
 }

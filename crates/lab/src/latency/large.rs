@@ -99,7 +99,7 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
     let seqno = number(&mut client, "wsrep_last_committed")?;
     let standstills = looks
         .into_iter()
-        .map(|look| look.until(seqno, committing))
+        .map(|look| look.until(seqno))
         .collect::<Result<Vec<_>, _>>()?;
     // Updates that are due shortly before the end get their answer in this time.
     interrupt::sleep(Duration::from_secs(1))?;
@@ -112,11 +112,9 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
             from: begun,
             to: committed,
         },
-        // The first standstill shows that the transaction is ordered: between its predecessor and itself, no write-set
-        // passes a node's commit order.
         false => Window {
             from: committing,
-            to: (standstills.iter().map(|s| s.from).min()).unwrap_or(committed),
+            to: ordered(&standstills, committing, committed),
         },
     };
     let applying = Window {
@@ -129,29 +127,42 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
     ))
 }
 
+/// The time at which the transaction was ordered: the begin of the first node's standstill before it. Between its
+/// predecessor and itself, no write-set passes a node's commit order. If nothing passed after COMMIT, that begin says
+/// nothing; the transaction was ordered before its own client got the answer.
+fn ordered(standstills: &[Window], committing: Instant, committed: Instant) -> Instant {
+    let began = standstills.iter().map(|standstill| standstill.from).min();
+    began.filter(|at| *at > committing).unwrap_or(committed)
+}
+
 fn figures(
     commits: &[Commit],
     usual: Window,
     until: Window,
     applying: Window,
     views: f64,
-) -> [(&'static str, f64); 10] {
-    let p99 = |sorted: &[f64]| percentile(sorted, 0.99).unwrap_or_default();
-    let usual_p99 = p99(&latencies_ms(commits, usual));
+) -> Vec<(&'static str, f64)> {
+    let p99 = |sorted: &[f64]| percentile(sorted, 0.99);
     let before = waited_ms(commits, until);
-    let seconds = |window: Window| (window.to - window.from).as_secs_f64();
-    [
+    let usual_p99 = p99(&latencies_ms(commits, usual));
+    let ratio = p99(&before).zip(usual_p99).map(|(p99, usual)| p99 / usual);
+    let seconds = |window: Window| Some((window.to - window.from).as_secs_f64());
+    let all = [
         ("usual_p99_ms", usual_p99),
         ("ordered_after_s", seconds(until)),
-        ("until_p50_ms", percentile(&before, 0.5).unwrap_or_default()),
+        ("until_p50_ms", percentile(&before, 0.5)),
         (UNTIL_P99, p99(&before)),
-        ("until_max_ms", before.last().copied().unwrap_or_default()),
-        (P99_RATIO, p99(&before) / usual_p99),
+        ("until_max_ms", before.last().copied()),
+        (P99_RATIO, ratio),
         ("applied_after_s", seconds(applying)),
         ("applying_p99_ms", p99(&latencies_ms(commits, applying))),
-        ("applying_gap_ms", longest_gap(commits, applying).ms()),
-        ("views", views),
-    ]
+        ("applying_gap_ms", Some(longest_gap(commits, applying).ms())),
+        ("views", Some(views)),
+    ];
+    // Without a commit that was due in a window, there is no figure of it.
+    let all = all.into_iter();
+    all.filter_map(|(name, value)| Some((name, value?)))
+        .collect()
 }
 
 /// The waits, sorted, of the commits that were due within `window`, as far as they waited in it. A wait beyond the
@@ -211,9 +222,8 @@ impl Progress {
         Self { seen, stop, thread }
     }
 
-    /// Waits until the node has applied `seqno`. Returns the longest time after `from` in which the node applied
-    /// nothing.
-    fn until(self, seqno: i64, from: Instant) -> Result<Window, LatencyError> {
+    /// Waits until the node has applied `seqno`. Returns the time in which the node stood at its predecessor.
+    fn until(self, seqno: i64) -> Result<Window, LatencyError> {
         let deadline = Instant::now() + TIMEOUT;
         let is_there = || {
             let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
@@ -228,18 +238,19 @@ impl Progress {
             Err(_) => return Err(SqlError::Answer("wsrep_last_committed".to_string()).into()),
         }
         let seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
-        Ok(longest_standstill(&seen, from))
+        standstill_before(&seen, seqno)
+            .ok_or_else(|| SqlError::Answer("wsrep_last_committed".to_string()).into())
     }
 }
 
-fn longest_standstill(seen: &[Look], from: Instant) -> Window {
-    let pairs = seen.windows(2).filter(|pair| pair[1].answered > from);
-    let windows = pairs.map(|pair| Window {
-        from: pair[0].asked.max(from),
+/// The time from the last new position below `seqno` to the first one that is not below; None if they were not seen.
+fn standstill_before(seen: &[Look], seqno: i64) -> Option<Window> {
+    let crosses = |pair: &&[Look]| pair[0].seqno < seqno && pair[1].seqno >= seqno;
+    let pair = seen.windows(2).find(crosses)?;
+    Some(Window {
+        from: pair[0].asked,
         to: pair[1].answered,
-    });
-    let longest = windows.max_by_key(|window| window.to - window.from);
-    longest.unwrap_or(Window { from, to: from })
+    })
 }
 
 #[cfg(test)]
@@ -247,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_transaction_is_ordered_where_nothing_is_applied_any_more() {
+    fn a_large_transaction_is_ordered_where_nodes_stand_still_before_it() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let look = |asked, answered, seqno| Look {
@@ -262,10 +273,13 @@ mod tests {
             look(110, 125, 4),
             look(155, 160, 6),
         ];
-        let standstill = longest_standstill(&seen, at(50));
+        let standstill = standstill_before(&seen, 5).expect("it was seen");
         assert_eq!((standstill.from, standstill.to), (at(110), at(160)));
-        let early = longest_standstill(&seen, at(10));
-        assert_eq!((early.from, early.to), (at(10), at(90)));
+        assert!(standstill_before(&seen, 7).is_none());
+        // Nothing passed between COMMIT and the transaction: only the answer tells.
+        let stalled = |committing| ordered(&[standstill], at(committing), at(150));
+        assert_eq!(stalled(105), at(110));
+        assert_eq!(stalled(120), at(150));
     }
 
     #[test]

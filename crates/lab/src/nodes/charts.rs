@@ -55,7 +55,9 @@ impl Drawing<'_> {
 
     fn shares(&self, line: &[Point], at: &str) -> Chart {
         let share = |series: Vec<(f64, f64)>| -> Vec<frame::Point> {
-            let one = series.first().map_or(1.0, |(_, tps)| *tps);
+            let Some((_, one)) = series.iter().find(|(nodes, _)| *nodes == 1.0).copied() else {
+                return Vec::new();
+            };
             let point = |(x, tps): (f64, f64)| frame::Point {
                 x,
                 y: 100.0 * tps / one,

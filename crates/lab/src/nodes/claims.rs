@@ -4,9 +4,11 @@
 //! bench optimum`.
 
 use super::TPS;
-use super::points::{Factor, Point, lines, points_of};
+use super::points::{Factor, Point, lines, planned_points};
+use crate::client_processes::SECONDS;
 use crate::frame::{
     By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, faster_everywhere, judge,
+    values,
 };
 
 /// The cluster of the article's figure.
@@ -57,7 +59,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
 
 /// The comparison with Galera, which the article could not make.
 fn against_galera(records: &[Record]) -> Claim {
-    let one_client: Vec<Point> = lines(&points_of(records, "trireme"), Factor::Nodes)
+    let one_client: Vec<Point> = lines(&planned_points(records, "trireme"), Factor::Nodes)
         .into_iter()
         .max_by_key(Vec::len)
         .unwrap_or_default();
@@ -101,7 +103,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn lines(&self, factor: Factor) -> Vec<Vec<Point>> {
-        lines(&points_of(self.records, self.system), factor)
+        lines(&planned_points(self.records, self.system), factor)
     }
 
     /// The throughput at one point divided by that at another point, which differs in one factor.
@@ -131,7 +133,22 @@ impl Judge<'_> {
     fn ends(&self, factor: Factor) -> Vec<Part> {
         let lines = self.lines(factor).into_iter();
         let ends = lines.filter_map(|line| Some((*line.last()?, *line.first()?)));
-        ends.map(|ends| self.ratio(factor, ends)).collect()
+        ends.filter(|ends| factor != Factor::Seconds || self.lasted(ends))
+            .map(|ends| self.ratio(factor, ends))
+            .collect()
+    }
+
+    /// False if a run of one of the points ended before its time, because the clients could not keep up with their rate:
+    /// its length is not the one that the point names.
+    fn lasted(&self, (first, second): &(Point, Point)) -> bool {
+        let lasted = |point: &Point| {
+            let all = values(self.records, self.system, SECONDS, |cell| {
+                Point::of(cell) == *point
+            });
+            let wanted = point.level(Factor::Seconds) as f64;
+            all.iter().all(|seconds| *seconds > 0.95 * wanted)
+        };
+        lasted(first) && lasted(second)
     }
 
     /// Compares each larger level with the smallest one.

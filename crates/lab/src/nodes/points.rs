@@ -92,10 +92,19 @@ impl Point {
 
 /// The points at which a system was measured, in order.
 pub fn points_of(records: &[Record], system: &str) -> Vec<Point> {
-    let complete = records
+    points(records, system, |record| record.complete)
+}
+
+/// The points at which a system was or will be measured, in order.
+pub fn planned_points(records: &[Record], system: &str) -> Vec<Point> {
+    points(records, system, |_| true)
+}
+
+fn points(records: &[Record], system: &str, counts: impl Fn(&Record) -> bool) -> Vec<Point> {
+    let chosen = records
         .iter()
-        .filter(|r| r.complete && r.cell.system == system);
-    let points: BTreeSet<Point> = complete.map(|r| Point::of(&r.cell)).collect();
+        .filter(|r| counts(r) && r.cell.system == system);
+    let points: BTreeSet<Point> = chosen.map(|r| Point::of(&r.cell)).collect();
     points.into_iter().collect()
 }
 

@@ -37,8 +37,8 @@ pub struct HostSetup {
     pub durability: String,
     /// The first port; `None` searches for free ports.
     pub base_port: Option<u16>,
-    /// A number that differs between cells that must not share a group.
-    pub generation: u32,
+    /// Repetition and clients: they differ between cells that must not share a group.
+    pub generation: (u32, u16),
 }
 
 impl HostSetup {
@@ -257,7 +257,7 @@ mod tests {
                 appliers: 1,
                 durability: durability.to_string(),
                 base_port: None,
-                generation: 0,
+                generation: (0, 0),
             };
             setup.options(&ports)
         };

@@ -217,9 +217,9 @@ impl Experiment<Hosts> for Provider {
             durability: cell.level(DURABILITY).to_string(),
             base_port: self.plan.base_port,
             generation: match self.preset() {
-                Preset::Quick => 0,
-                // Each point has fresh processes, even if only one system is measured.
-                _ => cell.number(CLIENTS) as u32,
+                Preset::Quick => (0, 0),
+                // Each cell has fresh processes, even if only one system is measured.
+                _ => (cell.repetition, cell.number(CLIENTS) as u16),
             },
         }
     }

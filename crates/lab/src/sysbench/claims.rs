@@ -2,7 +2,7 @@
 
 use super::figures::{ATTEMPTS_PER_S, DEADLOCKS_PER_S, TX_PER_S};
 use super::plan::PLAIN;
-use super::points::{Part, Point, points_of};
+use super::points::{Part, Point, planned_points};
 use crate::frame::{By, Cell, Claim, Comparison, Record, Side, Verdict, Wanted, judge};
 
 /// "Is what limits": if its deadlocks committed, the small table would reach this share of the large table's
@@ -55,7 +55,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn points(&self) -> Vec<Point> {
-        points_of(self.records, self.system, Part::Run)
+        planned_points(self.records, self.system, Part::Run)
     }
 
     /// The points with the most nodes, by table size; none for one node, which has no conflicts between nodes.

@@ -83,10 +83,24 @@ impl Point {
 
 /// The sorted points of a part at which a system was measured.
 pub fn points_of(records: &[Record], system: &str, part: Part) -> Vec<Point> {
-    let complete = records
+    points(records, system, part, |record| record.complete)
+}
+
+/// The sorted points of a part at which a system was or will be measured.
+pub fn planned_points(records: &[Record], system: &str, part: Part) -> Vec<Point> {
+    points(records, system, part, |_| true)
+}
+
+fn points(
+    records: &[Record],
+    system: &str,
+    part: Part,
+    counts: impl Fn(&Record) -> bool,
+) -> Vec<Point> {
+    let chosen = records
         .iter()
-        .filter(|r| r.complete && r.cell.system == system);
-    let points: BTreeSet<Point> = complete.map(|r| Point::of(&r.cell)).collect();
+        .filter(|r| counts(r) && r.cell.system == system);
+    let points: BTreeSet<Point> = chosen.map(|r| Point::of(&r.cell)).collect();
     points.into_iter().filter(|p| p.part == part).collect()
 }
 

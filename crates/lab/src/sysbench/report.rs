@@ -266,7 +266,7 @@ fn errors(records: &[Record], rows: &[Row]) -> Table {
     let mut figures: Vec<(&str, &str, usize)> = ERRORS
         .iter()
         .zip([
-            "deadlocks (1213)",
+            "deadlocks (1213; of MySQL also 1180, 3101)",
             "snapshot errors (1020)",
             "lock-wait timeouts (1205)",
             "duplicates (1062)",

@@ -4,7 +4,7 @@
 
 use super::figures::{LOAD_S, NOTPM, TX_PER_S, TX_SD_PERCENT, of_kind};
 use super::input::Kind;
-use super::points::{RunPoint, best, is_load, loaded_nodes, points_of, warehouses};
+use super::points::{RunPoint, best, is_load, loaded_nodes, planned_points, warehouses};
 use crate::frame::{By, Cell, Claim, Comparison, Record, Side, Verdict, Wanted, judge};
 
 /// The reference of the first article.
@@ -110,9 +110,9 @@ impl Judge<'_> {
         })
     }
 
-    /// The numbers of nodes that were measured with this number of warehouses, with load to all.
+    /// The numbers of nodes of the plan with this number of warehouses, with load to all.
     fn nodes(&self, warehouses: u64) -> Vec<u64> {
-        let points = points_of(self.records, self.system).into_iter();
+        let points = planned_points(self.records, self.system).into_iter();
         let mut nodes: Vec<u64> = points
             .filter(|p| p.warehouses == warehouses && p.is_to_all())
             .map(|p| p.nodes)
@@ -125,13 +125,12 @@ impl Judge<'_> {
     fn against_plain(&self, chosen: fn(u64) -> bool, bound: f64) -> Verdict {
         let mut parts: Vec<Part> = Vec::new();
         for w in warehouses(self.records) {
-            let Some(plain) = best(self.records, PLAIN, NOTPM, |p| p.warehouses == w) else {
-                continue;
-            };
+            let plain = best(self.records, PLAIN, NOTPM, |p| p.warehouses == w);
             for nodes in self.nodes(w).into_iter().filter(|n| chosen(*n)) {
-                let ratio = self
-                    .best(w, nodes)
-                    .and_then(|own| self.compare((&own, (PLAIN, &plain)), NOTPM, By::Ratio));
+                let both = self.best(w, nodes).zip(plain.as_ref());
+                let ratio = both.and_then(|(own, plain)| {
+                    self.compare((&own, (PLAIN, plain)), NOTPM, By::Ratio)
+                });
                 parts.push((format!("nodes {nodes} / plain, {w} warehouses"), ratio));
             }
         }
@@ -143,12 +142,11 @@ impl Judge<'_> {
         let mut parts: Vec<Part> = Vec::new();
         for w in warehouses(self.records) {
             for pair in self.nodes(w).windows(2) {
-                let (Some(less), Some(more)) = (self.best(w, pair[0]), self.best(w, pair[1]))
-                else {
-                    continue;
-                };
                 let name = format!("{} / {} nodes, {w} warehouses", pair[1], pair[0]);
-                let ratio = self.compare((&more, (self.system, &less)), figure, By::Ratio);
+                let both = self.best(w, pair[1]).zip(self.best(w, pair[0]));
+                let ratio = both.and_then(|(more, less)| {
+                    self.compare((&more, (self.system, &less)), figure, By::Ratio)
+                });
                 parts.push((name, ratio));
             }
         }
@@ -158,14 +156,13 @@ impl Judge<'_> {
     fn load(&self) -> Verdict {
         let mut parts: Vec<Part> = Vec::new();
         for w in warehouses(self.records) {
-            let measured = |nodes: &u64| {
-                self.records.iter().any(|r| {
-                    r.complete && r.cell.system == self.system && is_load(&r.cell, w, *nodes)
-                })
+            let is_planned = |nodes: &u64| {
+                let mut of_system = self.records.iter().filter(|r| r.cell.system == self.system);
+                of_system.any(|r| is_load(&r.cell, w, *nodes))
             };
             let nodes: Vec<u64> = loaded_nodes(self.records, w)
                 .into_iter()
-                .filter(measured)
+                .filter(is_planned)
                 .collect();
             let (Some(&few), Some(&many)) = (nodes.first(), nodes.last()) else {
                 continue;
@@ -198,15 +195,21 @@ impl Judge<'_> {
                 continue;
             };
             // Both points have the same number of connections, because that decides about the rollbacks, too.
-            let Some(more) = self.best(w, many).filter(|_| few != many) else {
+            if few == many {
+                continue;
+            }
+            let Some(more) = self.best(w, many) else {
+                parts.push((format!("{many} less {few} nodes, {w} warehouses"), None));
                 continue;
             };
-            let less = points_of(self.records, self.system).into_iter().find(|p| {
-                p.nodes == few
-                    && p.is_to_all()
-                    && p.warehouses == w
-                    && p.connections == more.connections
-            });
+            let less = planned_points(self.records, self.system)
+                .into_iter()
+                .find(|p| {
+                    p.nodes == few
+                        && p.is_to_all()
+                        && p.warehouses == w
+                        && p.connections == more.connections
+                });
             let difference = less.and_then(|less| {
                 self.compare((&more, (self.system, &less)), &figure, By::Difference)
             });
@@ -223,7 +226,7 @@ impl Judge<'_> {
         let (Some(&few), Some(&many)) = (all.first(), all.last()) else {
             return judge(&[], Wanted::Below(0.0));
         };
-        let points = points_of(self.records, self.system);
+        let points = planned_points(self.records, self.system);
         let parts: Vec<Part> = points
             .iter()
             .filter(|p| p.warehouses == many && many != few && p.nodes > 1 && p.is_to_all())
@@ -244,7 +247,7 @@ impl Judge<'_> {
     }
 
     fn connections(&self) -> Verdict {
-        let points = points_of(self.records, self.system);
+        let points = planned_points(self.records, self.system);
         let connections = || points.iter().map(|p| p.connections);
         let (Some(few), Some(many)) = (connections().min(), connections().max()) else {
             return judge(&[], Wanted::Above(1.0));
@@ -269,7 +272,7 @@ impl Judge<'_> {
     }
 
     fn five_to_three(&self) -> Verdict {
-        let points = points_of(self.records, self.system);
+        let points = planned_points(self.records, self.system);
         let parts: Vec<Part> = points
             .iter()
             .filter(|p| p.nodes == 5 && p.is_to_one())
@@ -291,11 +294,11 @@ impl Judge<'_> {
 
     /// Compares both systems at the same point, in clusters.
     fn against_group_replication(&self, figure: &str, wanted: Wanted) -> Verdict {
-        let points = points_of(self.records, self.system);
-        let measured = points_of(self.records, GROUP_REPLICATION);
+        let points = planned_points(self.records, self.system);
+        let others = planned_points(self.records, GROUP_REPLICATION);
         let parts: Vec<Part> = points
             .iter()
-            .filter(|p| p.nodes > 1 && measured.contains(p))
+            .filter(|p| p.nodes > 1 && others.contains(p))
             .map(|point| {
                 let name = format!(
                     "{} nodes, to {}, {} connections, {} warehouses",
@@ -408,5 +411,16 @@ mod tests {
         let found = states(&records);
         assert_eq!(found[1], State::Holds);
         assert_eq!(found[2], State::Fails);
+    }
+
+    /// The best number of connections is not known while one is missing.
+    #[test]
+    fn what_is_planned_and_not_measured_settles_nothing() {
+        let mut records = article();
+        let wide = record("galera", factors(3, 64), "run", &[]);
+        records.push(Record::not_measured(wide.cell));
+        let found = states(&records);
+        assert_eq!(found[0], State::Holds);
+        assert_eq!(found[1..4], [State::Open; 3]);
     }
 }

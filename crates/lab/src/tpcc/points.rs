@@ -48,28 +48,40 @@ impl RunPoint {
 
 /// All points at which a system was measured.
 pub fn points_of(records: &[Record], system: &str) -> Vec<RunPoint> {
-    let complete = records
+    points(records, system, |record| record.complete)
+}
+
+/// All points at which a system was or will be measured.
+pub fn planned_points(records: &[Record], system: &str) -> Vec<RunPoint> {
+    points(records, system, |_| true)
+}
+
+fn points(records: &[Record], system: &str, counts: impl Fn(&Record) -> bool) -> Vec<RunPoint> {
+    let chosen = records
         .iter()
-        .filter(|r| r.complete && r.cell.system == system);
-    let points: BTreeSet<RunPoint> = complete
+        .filter(|r| counts(r) && r.cell.system == system);
+    let points: BTreeSet<RunPoint> = chosen
         .filter_map(|record| RunPoint::of(&record.cell))
         .collect();
     points.into_iter().collect()
 }
 
-/// The point with the largest `figure` among a system's points that `chosen` picks.
+/// The point with the largest `figure` among a system's points that `chosen` picks; None while one of them is not
+/// measured, because it may be the best.
 pub fn best(
     records: &[Record],
     system: &str,
     figure: &str,
     chosen: impl Fn(&RunPoint) -> bool,
 ) -> Option<RunPoint> {
-    let value = |point: &RunPoint| {
+    let value = |point: RunPoint| {
         let all = values(records, system, figure, |cell| point.has(cell));
-        median(&all).unwrap_or(0.0)
+        Some((median(&all)?, point))
     };
-    let points = points_of(records, system).into_iter().filter(chosen);
-    points.max_by(|a, b| value(a).total_cmp(&value(b)))
+    let points = planned_points(records, system).into_iter().filter(chosen);
+    let measured: Option<Vec<(f64, RunPoint)>> = points.map(value).collect();
+    let best = measured?.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, point)| point)
 }
 
 /// The different values of `level` in the records, sorted.

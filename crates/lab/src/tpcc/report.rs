@@ -8,7 +8,7 @@ use super::input::Kind;
 use super::loader;
 use super::plan::Plan;
 use super::points::{RunPoint, best, is_load, levels, loaded_nodes, points_of, warehouses};
-use crate::frame::{Cell, Record, Table, shown, values};
+use crate::frame::{Cell, Record, Side, Table, pairs, shown, values};
 use crate::stats::median;
 
 /// The paragraphs above the results.
@@ -146,15 +146,26 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     }
 }
 
-/// The ratio of medians to the best point of the plain server on the same server program, with as many warehouses.
+/// The median of the ratios, of each repetition, to the best point of the plain server on the same server program, with as
+/// many warehouses.
 fn to_plain(records: &[Record], row: &Row) -> Option<String> {
     let w = row.point.warehouses;
     let reference = plain_of(&row.system);
     let plain = best(records, reference, NOTPM, |p| p.warehouses == w)?;
-    let reference = median(&values(records, reference, NOTPM, |cell| plain.has(cell)))?;
-    let own = values(records, &row.system, NOTPM, |cell| row.point.has(cell));
-    let ratio = median(&own)? / reference;
-    ratio.is_finite().then(|| format!("{ratio:.2}"))
+    let own = Side {
+        system: &row.system,
+        chosen: &|cell| row.point.has(cell),
+    };
+    let reference = Side {
+        system: reference,
+        chosen: &|cell| plain.has(cell),
+    };
+    let pairs = pairs(records, (&own, &reference), NOTPM).into_iter();
+    let ratios: Vec<f64> = pairs
+        .filter(|(_, plain)| *plain > 0.0)
+        .map(|(own, plain)| own / plain)
+        .collect();
+    median(&ratios).map(|ratio| format!("{ratio:.2}"))
 }
 
 fn responses(records: &[Record], rows: &[Row]) -> Table {

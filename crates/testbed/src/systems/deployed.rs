@@ -82,9 +82,15 @@ impl<'a> Deployed<'a> {
         self.system.settle(&mut self.cluster)
     }
 
-    /// Waits until all nodes have all commits. Fails if they do not hold the same rows in `databases`, or if the system
-    /// did not replicate as its name says. The load must have stopped.
+    /// Waits until all nodes have all commits. Fails if one does not run any more, if they do not hold the same rows in
+    /// `databases`, or if the system did not replicate as its name says. The load must have stopped.
     pub fn verify(&mut self, databases: &[&str]) -> Result<Vec<TableSum>, DeployError> {
+        // The others go on without it, faster: nobody else would notice a dead node without clients.
+        if let Some(dead) = self.cluster.nodes().iter().find(|n| n.pid().is_none()) {
+            return Err(DeployError::Dead {
+                node: dead.name.clone(),
+            });
+        }
         self.system.settle(&mut self.cluster)?;
         let tables = compare_nodes(&self.cluster, databases)?;
         self.system.check(&self.cluster)?;

@@ -68,6 +68,12 @@ pub enum DeployError {
         /// The replica's own reason.
         reason: String,
     },
+    /// A server has ended during the load.
+    #[error("{node} does not run any more: the run does not count; its log says why")]
+    Dead {
+        /// The node's name.
+        node: String,
+    },
     /// Commits were not replicated in the way that the system promises.
     #[error(
         "{node}: {commits} commits were acknowledged without a replica; the run does not count"
