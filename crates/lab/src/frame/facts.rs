@@ -3,10 +3,36 @@
 use std::fs;
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
 use trireme_testbed::{Node, packages};
 
 /// The commit from which this program was built.
 pub const COMMIT: &str = env!("TRIREME_COMMIT");
+
+/// The fact that differs at each start.
+const LOAD: &str = "load before";
+
+/// The facts of a part of a run: from its first measurement until another part begins, on another machine or build, say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The begin of its first measurement, UTC.
+    pub since: String,
+    /// The facts, by name.
+    pub facts: Vec<(String, String)>,
+}
+
+impl Part {
+    /// Whether nothing but the load has changed between the two.
+    pub fn goes_on_as(&self, facts: &[(String, String)]) -> bool {
+        let lasting = |all: &[(String, String)]| -> Vec<(String, String)> {
+            all.iter()
+                .filter(|(name, _)| name != LOAD)
+                .cloned()
+                .collect()
+        };
+        lasting(&self.facts) == lasting(facts)
+    }
+}
 
 /// The facts about this machine, by name.
 pub fn machine() -> Vec<(String, String)> {
@@ -23,7 +49,7 @@ pub fn machine() -> Vec<(String, String)> {
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("server", server.unwrap_or_default()),
         ("trireme built from", COMMIT.to_string()),
-        ("load before", read("/proc/loadavg")),
+        (LOAD, read("/proc/loadavg")),
     ];
     facts
         .map(|(name, value)| (name.to_string(), value))

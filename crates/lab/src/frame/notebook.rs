@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::LabError;
+use super::facts::Part;
 use super::record::{Cell, Record};
 
 /// The file of the run's choices.
@@ -21,11 +22,15 @@ const RECORDS: &str = "records.jsonl";
 /// The file of the systems' versions and configurations.
 const SETTINGS: &str = "settings.json";
 
+/// The file of the facts about machine and programs, for each part of the run.
+const FACTS: &str = "facts.json";
+
 /// The results of a run, in memory and in their directory.
 pub struct Notebook {
     dir: PathBuf,
     records: Vec<Record>,
     settings: BTreeMap<String, String>,
+    parts: Vec<Part>,
 }
 
 impl Notebook {
@@ -39,6 +44,7 @@ impl Notebook {
             dir: dir.to_path_buf(),
             records: Vec::new(),
             settings: BTreeMap::new(),
+            parts: Vec::new(),
         };
         notebook.write_json(PLAN, &(experiment, plan))?;
         Ok(notebook)
@@ -65,10 +71,12 @@ impl Notebook {
         // A line that was cut off while it was written is skipped, so its cell is measured again.
         let records = text.lines().filter_map(|l| serde_json::from_str(l).ok());
         let settings = fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
+        let parts = fs::read_to_string(dir.join(FACTS)).unwrap_or_default();
         Ok(Self {
             dir: dir.to_path_buf(),
             records: records.collect(),
             settings: serde_json::from_str(&settings).unwrap_or_default(),
+            parts: serde_json::from_str(&parts).unwrap_or_default(),
         })
     }
 
@@ -96,6 +104,27 @@ impl Notebook {
     pub fn note_settings(&mut self, name: String, text: String) -> Result<(), LabError> {
         self.settings.insert(name, text);
         self.write_json(SETTINGS, &self.settings)
+    }
+
+    /// The facts about machine and programs, for each part of the run.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Stores the facts under which the next records are made; `since`: now.
+    pub fn note_facts(
+        &mut self,
+        since: String,
+        facts: &[(String, String)],
+    ) -> Result<(), LabError> {
+        if self.parts.last().is_some_and(|part| part.goes_on_as(facts)) {
+            return Ok(());
+        }
+        self.parts.push(Part {
+            since,
+            facts: facts.to_vec(),
+        });
+        self.write_json(FACTS, &self.parts)
     }
 
     /// Stores a record; the record is on disk when this returns.
@@ -235,6 +264,30 @@ mod tests {
         let last = Notebook::open(dir.path()).unwrap();
         assert_eq!(last.records(), again.records());
         assert_eq!(last.records().len(), 3);
+    }
+
+    #[test]
+    fn facts_are_of_the_time_of_the_measurement() {
+        let dir = tempfile::tempdir().unwrap();
+        let facts = |processor: &str, load: &str| {
+            [("processor", processor), ("load before", load)]
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+        };
+        let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
+        notebook
+            .note_facts("1".to_string(), &facts("x", "0.1"))
+            .unwrap();
+        let mut notebook = Notebook::open(dir.path()).unwrap();
+        // Only the load differs: the part goes on.
+        notebook
+            .note_facts("2".to_string(), &facts("x", "0.2"))
+            .unwrap();
+        notebook
+            .note_facts("3".to_string(), &facts("y", "0.2"))
+            .unwrap();
+        let parts = Notebook::open(dir.path()).unwrap().parts().to_vec();
+        let since: Vec<&str> = parts.iter().map(|part| part.since.as_str()).collect();
+        assert_eq!(since, ["1", "3"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::claims::Claim;
 use super::experiment::{Experiment, Table};
+use super::facts::Part;
 use super::ground::Ground;
 use super::notebook::Notebook;
 use super::paces;
@@ -33,8 +34,6 @@ pub struct Report<'a, G: Ground> {
     pub experiment: &'a dyn Experiment<G>,
     /// The results.
     pub notebook: &'a Notebook,
-    /// The facts about the machine and the programs.
-    pub facts: &'a [(String, String)],
     /// The systems that are not available.
     pub absent: &'a [Absent],
     /// The cells of the whole run.
@@ -100,13 +99,28 @@ impl<G: Ground> Report<'_, G> {
         })
     }
 
-    /// The machine and the programs.
+    /// The machines and the programs, a column for each part of the run.
     pub fn facts_table(&self) -> Table {
-        let row = |(name, value): &(String, String)| vec![name.clone(), value.clone()];
+        let parts = self.notebook.parts();
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in parts.iter().flat_map(|part| &part.facts) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let value = |part: &Part, name: &str| {
+            let fact = part.facts.iter().find(|(known, _)| known == name);
+            fact.map_or(String::new(), |(_, value)| value.clone())
+        };
+        let row = |name: &str| {
+            let values = parts.iter().map(|part| value(part, name));
+            std::iter::once(name.to_string()).chain(values).collect()
+        };
+        let begins = parts.iter().map(|part| format!("from {}", part.since));
         Table {
             title: "Machine and programs".to_string(),
-            header: vec![String::new(), String::new()],
-            rows: self.facts.iter().map(row).collect(),
+            header: std::iter::once(String::new()).chain(begins).collect(),
+            rows: names.into_iter().map(row).collect(),
         }
     }
 

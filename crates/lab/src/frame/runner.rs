@@ -82,7 +82,6 @@ pub fn run<G: Ground>(
     let report = Report {
         experiment,
         notebook: &notebook,
-        facts: &runner.facts,
         absent: &absent,
         planned,
     };
@@ -130,7 +129,7 @@ fn known_cells<G: Ground>(
 
 /// The default directory of the results.
 fn default_out<G: Ground>(experiment: &dyn Experiment<G>) -> PathBuf {
-    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let date = now();
     format!(
         "trireme-bench-{}-{}",
         experiment.name(),
@@ -257,6 +256,7 @@ impl<'a, G: Ground> Runner<'a, G> {
 
     /// Measures a cell and stores its data, even if they are incomplete. Returns its headline.
     fn run_cell(&mut self, cell: &Cell, notebook: &mut Notebook) -> Result<String, LabError> {
+        notebook.note_facts(now(), &self.facts)?;
         let setup = self.experiment.setup(cell);
         let mut measured = Measured::default();
         let result = self.prepare(cell, &setup, notebook).and_then(|()| {
@@ -275,7 +275,7 @@ impl<'a, G: Ground> Runner<'a, G> {
             cell: cell.clone(),
             complete: result.is_ok(),
             note: result.as_ref().err().map(one_line).unwrap_or_default(),
-            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            date: now(),
             commit: facts::COMMIT.to_string(),
             measured,
         })?;
@@ -378,6 +378,10 @@ fn enough<G: Ground>(experiment: &dyn Experiment<G>) -> Result<(), LabError> {
         return Err(too_little(what, disk, free, remedy));
     }
     Ok(())
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
 fn one_line(error: &LabError) -> String {
