@@ -11,13 +11,12 @@ use std::net::IpAddr;
 use trireme_mutants::{Mutant, planted};
 
 use crate::book::{AddressBook, Pace};
-use crate::connection::Connection;
+use crate::connection::{Connection, State};
 use crate::connections::Connections;
 use crate::identities::Identities;
 use crate::members::Members;
 use crate::queue::SendQueue;
 use crate::reports::Reports;
-use crate::stream::Stream;
 use crate::threads::Threads;
 use crate::{
     DownReason, Frame, Hello, HostPort, Identity, MeshConfig, MeshEvent, PeerId, PeerInfo, Poller,
@@ -130,20 +129,20 @@ impl Mesh {
         &self.security
     }
 
-    /// Changes the protection of new connections. Existing connections stay, except those that the new setting would
-    /// refuse: their peers and this node connect anew at once.
+    /// Changes the protection of new connections. Existing connections stay, except those that the new setting forbids:
+    /// their peers and this node connect anew at once. Unfinished handshakes that it forbids end, too. A TLS handshake
+    /// that began with former credentials may still lead to a link.
     pub fn set_security(&mut self, security: Security) {
-        let accepts = |stream: &Stream| match stream.is_tls() {
-            true => security.to_accept().is_some(),
-            false => security.accepts_plain(),
-        };
-        let links = self.connections.linked_all();
-        let unwanted = links.filter(|(_, link)| !accepts(&link.stream));
-        let unwanted: Vec<PeerId> = unwanted.map(|(peer, _)| peer).collect();
         self.security = security;
-        for peer in unwanted {
-            self.disconnect_peer(peer, None);
+        // A closing connection cannot become a link, and its peer is still to read the refusal.
+        let forbidden = self.connections.iter().filter(|(_, c)| {
+            c.state != State::Closing && !self.security.permits(c.stream.is_tls())
+        });
+        let forbidden: Vec<usize> = forbidden.map(|(token, _)| token).collect();
+        for token in forbidden {
+            self.drop_connection(token, DownReason::Local);
         }
+        self.waker.wake();
     }
 
     /// Returns the number of peers that are connected without TLS.

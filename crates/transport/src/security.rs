@@ -1,5 +1,6 @@
 //! The protection of connections: whether the mesh dials and accepts plain TCP, TLS, or both.
 
+use trireme_mutants::{Mutant, planted};
 use trireme_tls::Credentials;
 
 /// The kinds of connections that a mesh dials and accepts. The default is plain TCP, and nothing else.
@@ -35,5 +36,13 @@ impl Security {
     /// Returns true if bytes may travel in plaintext: the mesh accepts or dials plain TCP.
     pub fn accepts_plain(&self) -> bool {
         self.to_dial().is_none() || self.accepts_both
+    }
+
+    /// Returns true if a connection of this kind, TLS or plain TCP, may become or stay a link.
+    pub(crate) fn permits(&self, is_tls: bool) -> bool {
+        match is_tls {
+            true => self.to_accept().is_some(),
+            false => self.accepts_plain() || planted(Mutant::PlainTakenUnderTls),
+        }
     }
 }

@@ -3,8 +3,10 @@
 mod common;
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use common::stranger::joining;
 use common::*;
 use trireme_tls::testing::{NOW, Party};
 use trireme_transport::*;
@@ -150,6 +152,52 @@ fn a_node_may_accept_both_while_a_cluster_changes_over() {
     ));
     wait_meshed(&[&a, &plain, &tls]);
     assert_eq!(a.lock().mesh.plaintext_links(), 0);
+}
+
+fn is_up(event: &MeshEvent) -> bool {
+    matches!(event, MeshEvent::PeerUp { .. })
+}
+
+#[test]
+fn no_plaintext_handshake_outlives_the_permission() {
+    let ca = Party::authority("ca");
+    let both = Security::new(ca.issue("node", NOW).credentials(&ca), true, true);
+    let said = joining(9);
+    let state_bytes = HEADER_BYTES + 1;
+    // The last caller is silent until the change: the handshaker holds its socket, with the former protection.
+    let said_before = [PREAMBLE.len(), said.len() - state_bytes, 0];
+    let ups = said_before.map(|before| {
+        let a = Node::with(secure(&[], &both), identity(1));
+        let mut outsider = a.call();
+        (outsider.set_read_timeout(Some(Duration::from_secs(1)))).unwrap();
+        outsider.write_all(&said[..before]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        a.lock().mesh.set_security(of(&ca));
+        // Fails if the node has closed the connection already.
+        let _ = outsider.write_all(&said[before..]);
+        read_out(outsider);
+        a.count(is_up) + a.linked().len()
+    });
+    assert_eq!(ups, [0; 3]);
+}
+
+#[test]
+fn no_plaintext_call_outlives_the_permission() {
+    let called = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = HostPort::from(called.local_addr().unwrap());
+    let a = Node::start(1, &[&address]);
+    let (mut plain, _) = called.accept().unwrap();
+    (plain.set_read_timeout(Some(Duration::from_secs(1)))).unwrap();
+    plain.read_exact(&mut [0; PREAMBLE.len()]).unwrap();
+    a.lock().mesh.set_security(of(&Party::authority("ca")));
+    // Fails if the node has closed the connection already.
+    let _ = plain.write_all(&joining(9));
+    read_out(plain);
+    assert_eq!((a.count(is_up), a.linked()), (0, vec![]));
+    let (mut next, _) = called.accept().unwrap();
+    let mut first = [0];
+    next.read_exact(&mut first).unwrap();
+    assert_eq!(first, [0x16], "it calls again, with TLS");
 }
 
 #[test]

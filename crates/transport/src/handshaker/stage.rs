@@ -136,9 +136,7 @@ fn listening(tcp: TcpStream, about: &About) -> Step {
             begin(Handshake::new(credentials, Role::Acceptor, tcp), about)
         }
         // The mesh reports the errors of other callers.
-        _ if about.security.accepts_plain() || planted(Mutant::PlainTakenUnderTls) => {
-            Step::Done(Stream::Plain(tcp))
-        }
+        _ if about.security.permits(false) => Step::Done(Stream::Plain(tcp)),
         (byte, _) if byte == PREAMBLE[0] => {
             tell_to_encrypt(tcp);
             let text = format!(

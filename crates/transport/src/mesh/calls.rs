@@ -239,7 +239,10 @@ impl Mesh {
                 result,
             } = outcome;
             match result {
-                Ok(stream) if !self.isolated => self.proven(stream, remote, target),
+                // The protection may have changed since the handshake began.
+                Ok(stream) if !self.isolated && self.security.permits(stream.is_tls()) => {
+                    self.proven(stream, remote, target);
+                }
                 Ok(_) => self.called_in_vain(target),
                 Err(fault) => self.not_proven(remote, target, fault),
             }
