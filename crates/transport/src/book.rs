@@ -34,7 +34,7 @@ pub(crate) struct AddressBook {
 #[derive(Debug)]
 struct Target {
     seed: bool,
-    /// The address is this node's own: never called again.
+    /// This node itself was the last to answer, and no other node is expected there.
     oneself: bool,
     /// The peer that answered the last successful call.
     peer: Option<PeerId>,
@@ -58,6 +58,8 @@ enum Call {
         /// The name stands for several nodes, not for one node with an address of each family.
         several: bool,
     },
+    /// The address is this node's own IP address: never called again.
+    Never,
 }
 
 /// The step after a failed connection attempt.
@@ -207,7 +209,7 @@ impl AddressBook {
         }
     }
 
-    /// Notes that the peer there refuses this node: the address is called at the slow pace.
+    /// Notes that the process there refuses this node: the address is called at the slow pace.
     pub fn slow_down(&mut self, address: &HostPort, now_ms: u64) {
         let pace = self.pace;
         if let Some(target) = self.targets.get_mut(address) {
@@ -222,6 +224,7 @@ impl AddressBook {
     pub fn answered(&mut self, address: &HostPort, peer: PeerId) {
         if let Some(target) = self.targets.get_mut(address) {
             target.peer = Some(peer);
+            target.oneself = false;
             target.failing_since_ms = None;
         }
     }
@@ -240,22 +243,28 @@ impl AddressBook {
                 *all_refused = false;
                 rest.pop()
             }
-            Call::Idle | Call::Resolving => None,
+            Call::Idle | Call::Resolving | Call::Never => None,
         }
     }
 
-    /// Notes that this node itself answered. If the name stands for several nodes, returns its next address.
+    /// Notes that this node itself answered. If the name stands for several nodes, returns its next address. A name that
+    /// stands for this node alone is called at the slow pace: it may stand for others later.
     pub fn is_oneself(&mut self, address: &HostPort, now_ms: u64) -> Option<SocketAddr> {
         let target = self.targets.get_mut(address)?;
-        if !matches!(target.call, Call::Dialing { several: true, .. }) {
-            target.oneself = true;
-            return None;
+        let several = matches!(target.call, Call::Dialing { several: true, .. });
+        target.oneself = !several;
+        if several {
+            let next = self.next_address(address);
+            if next.is_none() {
+                self.failed(address, now_ms);
+            }
+            return next;
         }
-        let next = self.next_address(address);
-        if next.is_none() {
-            self.failed(address, now_ms);
+        match address.literal() {
+            Some(_) => target.call = Call::Never,
+            None => self.slow_down(address, now_ms),
         }
-        next
+        None
     }
 
     /// Notes that the connection to a peer is gone. Its addresses are called at once if the connection had lasted.
@@ -309,9 +318,7 @@ impl AddressBook {
 
 impl Target {
     fn wants_call(&self, linked: impl Fn(&PeerId) -> bool) -> bool {
-        !self.oneself
-            && matches!(self.call, Call::Idle)
-            && !self.peer.is_some_and(|peer| linked(&peer))
+        matches!(self.call, Call::Idle) && !self.peer.is_some_and(|peer| linked(&peer))
     }
 
     fn call_at(&mut self, now_ms: u64) {
@@ -389,14 +396,15 @@ mod tests {
     fn linked_peers_and_oneself_are_not_called() {
         let mut book = AddressBook::new(PACE);
         book.add(at("a"), true, 0);
-        book.add(at("b"), true, 0);
+        book.add(at("::1"), true, 0);
         assert_eq!(
             book.due(0, |_| true).len(),
             2,
             "an address not yet verified is called"
         );
         book.answered(&at("a"), [1; 16]);
-        book.is_oneself(&at("b"), 0);
+        dial(&mut book, &at("::1"), vec!["[::1]:1".parse().unwrap()]);
+        book.is_oneself(&at("::1"), 0);
         assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
         book.lost([1; 16], true, 7);
         assert_eq!(
@@ -472,6 +480,50 @@ mod tests {
         dial(&mut book, &at("all"), vec![own, six]);
         assert_eq!(book.is_oneself(&at("all"), 0), None);
         assert!(book.due(PACE.max_ms, |_| false).is_empty());
+    }
+
+    /// After a stop of the whole cluster, a headless service names only the own pod at first.
+    #[test]
+    fn a_name_of_oneself_alone_may_stand_for_others_later() {
+        let mut book = AddressBook::new(PACE);
+        let (own, b): (SocketAddr, SocketAddr) =
+            ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+        let is_listed_as_oneself = |book: &AddressBook| book.seeds().all(|(_, _, oneself)| oneself);
+        book.add(at("all"), true, 0);
+        for now_ms in [0, PACE.slow_ms] {
+            assert_eq!(book.due(now_ms, |_| false), [at("all")]);
+            assert_eq!(dial(&mut book, &at("all"), vec![own]), Some(own));
+            assert_eq!(book.is_oneself(&at("all"), now_ms), None);
+            assert!(is_listed_as_oneself(&book));
+            let again_ms = now_ms + PACE.slow_ms;
+            assert!(book.due(again_ms - 1, |_| false).is_empty());
+            assert_eq!(book.next_call_ms(|_| false), Some(again_ms));
+        }
+        assert_eq!(dial(&mut book, &at("all"), vec![b]), Some(b));
+        assert!(is_listed_as_oneself(&book), "until another node answers");
+        book.answered(&at("all"), [2; 16]);
+        assert!(!is_listed_as_oneself(&book));
+        // A name of several nodes is missing while the others do not answer.
+        book.failed(&at("all"), 0);
+        for found in [vec![own], vec![own, b]] {
+            let several = found.len() > 1;
+            dial(&mut book, &at("all"), found);
+            book.is_oneself(&at("all"), 0);
+            assert_eq!(is_listed_as_oneself(&book), !several);
+        }
+    }
+
+    #[test]
+    fn the_own_literal_address_is_never_called_again() {
+        let mut book = AddressBook::new(PACE);
+        let own = at("10.0.0.1");
+        book.add(own.clone(), true, 0);
+        dial(&mut book, &own, vec![own.literal().unwrap()]);
+        assert_eq!(book.is_oneself(&own, 0), None);
+        book.add(own.clone(), true, 1);
+        book.call_all(2);
+        assert!(book.due(u64::MAX, |_| false).is_empty());
+        assert!(book.seeds().all(|(_, _, oneself)| oneself));
     }
 
     #[test]

@@ -109,24 +109,30 @@ fn simultaneous_calls_end_in_exactly_one_connection() {
 }
 
 #[test]
-fn the_own_address_is_recognised_and_called_no_more() {
+fn the_own_address_is_recognised_and_not_called_in_vain() {
     let mut alone = config(&[]);
     alone.listen = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap()
         .into();
-    alone.seeds = vec![
-        alone.listen.clone(),
-        HostPort {
-            host: "localhost".to_owned(),
-            port: alone.listen.port,
-        },
-    ];
+    alone.seeds = vec![alone.listen.clone()];
+    let slow_ms = alone.retry_slow_ms;
+    let named = HostPort {
+        host: "localhost".to_owned(),
+        port: alone.listen.port,
+    };
     let a = Node::with(alone, identity(1));
     wait_until("nothing left to do", || {
         a.lock().mesh.next_deadline_ms().is_none()
     });
+    // A name may stand for others later.
+    a.lock().mesh.add_seed(named);
+    wait_until("the name is called at the slow pace", || {
+        let deadline_ms = a.lock().mesh.next_deadline_ms();
+        deadline_ms.is_some_and(|deadline_ms| deadline_ms >= slow_ms)
+    });
+    assert_eq!(a.lock().mesh.listed(), (vec![a.id; 2], vec![]));
     assert!(a.linked().is_empty() && a.lock().events.is_empty());
 }
 
