@@ -234,7 +234,7 @@ impl AddressBook {
         self.set_call(address, Call::Idle);
     }
 
-    /// Notes that a peer answered in vain. Returns the next address of the same name, if there is one.
+    /// Notes that a process answered in vain. Returns the next address of the same name, if there is one.
     pub fn next_address(&mut self, address: &HostPort) -> Option<SocketAddr> {
         match &mut self.targets.get_mut(address)?.call {
             Call::Dialing {

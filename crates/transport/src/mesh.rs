@@ -4,6 +4,8 @@
 mod calls;
 mod endings;
 mod links;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -46,7 +46,7 @@ impl Mesh {
         }
     }
 
-    fn resolved(&mut self, address: HostPort, found: Vec<SocketAddr>) {
+    pub(super) fn resolved(&mut self, address: HostPort, found: Vec<SocketAddr>) {
         match self.book.resolved(&address, found) {
             Some(first) => self.dial(address, first),
             // A name that does not exist, or not yet, is no error.
@@ -59,6 +59,15 @@ impl Mesh {
         match self.book.next_address(&address) {
             Some(next) => self.dial(address, next),
             None => self.book.failed(&address, self.now_ms),
+        }
+    }
+
+    /// Continues a call that an unwanted process answered with the next address of the name, or else calls at the slow
+    /// pace.
+    pub(super) fn try_next_or_slow_down(&mut self, address: HostPort) {
+        match self.book.next_address(&address) {
+            Some(next) => self.dial(address, next),
+            None => self.book.slow_down(&address, self.now_ms),
         }
     }
 

@@ -114,7 +114,7 @@ impl Mesh {
             | RefusalCode::History
             | RefusalCode::Identity
             | RefusalCode::Application => {
-                self.book.slow_down(&target, self.now_ms);
+                self.try_next_or_slow_down(target);
             }
         }
     }
@@ -152,7 +152,7 @@ impl Mesh {
         self.reject(&label, reason, text);
         self.drop_connection(token, DownReason::Invalid(error));
         if let Some(target) = target {
-            self.book.slow_down(&target, self.now_ms);
+            self.try_next_or_slow_down(target);
         }
     }
 
@@ -162,16 +162,25 @@ impl Mesh {
         peers.any(|peer| peer.remote_ip == ip)
     }
 
-    /// Ends a connection.
+    /// Ends a connection. If it was an unfinished call, the address is called again after a pause.
     pub(super) fn drop_connection(&mut self, token: usize, reason: DownReason) {
-        self.unlink(token, reason);
-        if let Some(target) = self
-            .connections
-            .remove(token)
-            .and_then(|connection| connection.target)
-        {
+        if let Some(target) = self.remove_connection(token, reason) {
             self.book.failed(&target, self.now_ms);
         }
+    }
+
+    /// Ends a connection that broke, or whose peer is late. An unfinished call continues with the next address of the
+    /// name.
+    pub(super) fn lose_connection(&mut self, token: usize, reason: DownReason) {
+        if let Some(target) = self.remove_connection(token, reason) {
+            self.try_next(target);
+        }
+    }
+
+    /// Removes a connection. Returns the address that it called, if the handshake was not over.
+    fn remove_connection(&mut self, token: usize, reason: DownReason) -> Option<HostPort> {
+        self.unlink(token, reason);
+        self.connections.remove(token)?.target
     }
 
     /// Ends all connections.
@@ -231,11 +240,7 @@ impl Mesh {
                     self.reject(&label, RejectReason::Timeout, text);
                 }
             }
-            let target = (self.connections.get_mut(token)).and_then(|late| late.target.take());
-            self.drop_connection(token, DownReason::Local);
-            if let Some(target) = target {
-                self.try_next(target);
-            }
+            self.lose_connection(token, DownReason::Local);
         }
     }
 
@@ -253,7 +258,7 @@ impl Mesh {
                 self.reject(&label, RejectReason::Timeout, silent(&label, waited_ms));
             }
         }
-        self.drop_connection(token, DownReason::Closed);
+        self.lose_connection(token, DownReason::Closed);
     }
 }
 

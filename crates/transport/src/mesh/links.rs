@@ -63,7 +63,7 @@ impl Mesh {
         if let Err(error) = written {
             // Bytes that the peer sent before it closed may still wait to be read, for example its refusal.
             self.read(token, true);
-            return self.drop_connection(token, DownReason::Io(error.to_string()));
+            return self.lose_connection(token, DownReason::Io(error.to_string()));
         }
         let has_drained = connection.state == State::Up && connection.queue.take_drained();
         if has_drained && !planted(Mutant::GapNotTold) {
@@ -114,7 +114,7 @@ impl Mesh {
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return self.drop_connection(token, DownReason::Io(e.to_string())),
+                Err(e) => return self.lose_connection(token, DownReason::Io(e.to_string())),
             }
         }
     }
