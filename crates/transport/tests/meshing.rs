@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use common::*;
@@ -209,6 +209,38 @@ fn isolation_is_a_partition_and_heals() {
     wait_until("a back", || a.linked() == [c.id]);
     b.lock().mesh.set_isolated(false);
     wait_meshed(&[&a, &b, &c]);
+}
+
+#[test]
+fn an_isolated_node_does_not_call_a_name_that_was_just_looked_up() {
+    let b = Node::start(2, &[]);
+    let named = HostPort {
+        host: "localhost".to_owned(),
+        port: b.address.port,
+    };
+    let (mut mesh, mut poller) = Mesh::bind(config(&[&named]), identity(1)).unwrap();
+    let (start, mut ready, mut events) = (Instant::now(), Ready::default(), Vec::new());
+    let mut links_within_a_second = |mesh: &mut Mesh| {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(1) {
+            poller
+                .wait(Some(Duration::from_millis(5)), &mut ready)
+                .unwrap();
+            let now_ms = start.elapsed().as_millis() as u64;
+            mesh.handle_ready(&mut ready, now_ms, &mut events);
+            mesh.tick(now_ms, &mut events);
+            let mut events = events.iter();
+            if events.any(|event| matches!(event, MeshEvent::PeerUp { .. })) {
+                return true;
+            }
+        }
+        false
+    };
+    mesh.tick(0, &mut Vec::new()); // requests the look-up
+    mesh.set_isolated(true);
+    assert!(!links_within_a_second(&mut mesh), "isolated");
+    mesh.set_isolated(false);
+    assert!(links_within_a_second(&mut mesh), "the name is called again");
 }
 
 #[test]

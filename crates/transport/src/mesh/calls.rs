@@ -71,7 +71,11 @@ impl Mesh {
         }
     }
 
+    /// Calls one address. While the node is isolated, the call fails at once.
     pub(super) fn dial(&mut self, address: HostPort, mut remote: SocketAddr) {
+        if self.isolated {
+            return self.book.failed(&address, self.now_ms);
+        }
         loop {
             let dialed = socket::dial(remote, self.settings.source_ip).and_then(|tcp| {
                 if self.security.to_dial().is_some() {
