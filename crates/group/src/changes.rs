@@ -45,6 +45,11 @@ impl Changes {
     ) -> Result<(), String> {
         self.admissible(known, &join)?;
         let latest = known.log.latest();
+        if duplicate(known, &join.member).is_some() {
+            // Silent, and still connected: this may be its node, started again behind a network that had failed. It asks again;
+            // by then the duplicate is heard, or gone.
+            return Ok(());
+        }
         if latest.member(from).is_none() {
             self.admit.insert(from, join.member);
             return Ok(());
@@ -101,12 +106,7 @@ impl Changes {
                 "the cluster has {MEMBERS_MAX} members, the most that it may have; stop another member first"
             ));
         }
-        let duplicate = known.log.latest().members.iter().find(|m| {
-            m.replica == join.member.replica
-                && m.incarnation != join.member.incarnation
-                && known.peers.is_up(m.incarnation)
-        });
-        if let Some(duplicate) = duplicate {
+        if let Some(duplicate) = duplicate(known, &join.member).filter(|m| is_here(known, m)) {
             return Err(format!(
                 "member {} ({}) runs with the same replica id {}: this is a copied data directory; remove its \
                  trireme state files and grastate.dat",
@@ -227,6 +227,16 @@ impl Changes {
         }
         next
     }
+}
+
+/// Returns the connected member of the same replica, another process.
+fn duplicate<'a>(known: Known<'a>, joiner: &Member) -> Option<&'a Member> {
+    let mut members = known.log.latest().members.iter();
+    members.find(|m| {
+        m.replica == joiner.replica
+            && m.incarnation != joiner.incarnation
+            && known.peers.is_up(m.incarnation)
+    })
 }
 
 /// True if the members could elect a leader under this configuration. A replica whose process was restarted counts

@@ -29,6 +29,8 @@ pub(crate) struct Component {
     /// Members that have joined, as the control state says.
     joined: BTreeSet<Incarnation>,
     join_sent_at: TimeMs,
+    /// When this member last asked for its weight.
+    weight_sent_at: TimeMs,
     leaving: Option<Leaving>,
     /// When this process last heard a majority, or since when it misses one.
     majority: Majority,
@@ -46,6 +48,7 @@ impl Component {
             shown: Vec::new(),
             joined: BTreeSet::new(),
             join_sent_at: 0,
+            weight_sent_at: 0,
             leaving: None,
             majority: Majority::new(now),
             gone: false,
@@ -212,6 +215,15 @@ impl Component {
 
     pub(crate) fn asked_to_join(&mut self, now: TimeMs) {
         self.join_sent_at = now;
+    }
+
+    /// True, once in `retry_ms`, if a request for another weight may be repeated.
+    pub(crate) fn is_weight_due(&mut self, now: TimeMs, retry_ms: TimeMs) -> bool {
+        let is_due = now >= self.weight_sent_at + retry_ms;
+        if is_due {
+            self.weight_sent_at = now;
+        }
+        is_due
     }
 
     /// Begins to leave. Returns false if this process is leaving already.

@@ -166,6 +166,7 @@ impl Group {
             membership.go_on_fetching();
             membership.refresh_component();
             membership.ask_to_join();
+            membership.pursue_weight();
             membership.tell_who_is_missing();
             let support = self.support();
             let reminder = self.founding.remind(known!(self), support);

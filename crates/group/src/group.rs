@@ -186,6 +186,15 @@ impl Group {
         &self.log.committed().configuration
     }
 
+    /// The replicas from which this process takes a log: the members of the committed and of the newest configuration, and
+    /// the replica of the term. A member that lags behind may obey a leader that its own view does not list. May repeat.
+    pub fn log_sources(&self) -> impl Iterator<Item = ReplicaId> + '_ {
+        let committed = &self.log.committed().configuration.members;
+        let latest = &self.log.latest().members;
+        let members = committed.iter().chain(latest).map(|member| member.replica);
+        members.chain([self.vote.promised().replica])
+    }
+
     /// True for a process that began with a log and is in no view yet.
     pub fn is_resumed(&self) -> bool {
         self.component.is_resumed()

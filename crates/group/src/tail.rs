@@ -10,9 +10,12 @@ use crate::entry::{Body, Entry};
 use crate::ids::{Position, Term};
 use crate::message::Summary;
 
-/// Greatest number of runs in a summary. The terms above the commit point have no limit: one for each leader in a row
-/// that committed nothing.
+/// Greatest number of runs in a peer's summary.
 pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
+/// Greatest number of runs in an own summary. The terms above the commit point have no limit: one for each leader in a row
+/// that committed nothing. A process that comes back sends a summary before it is a member, and its frames have at most
+/// 64 KiB (docs/wire-transport.md).
+pub(crate) const SUMMARY_RUNS_SENT: usize = 1024;
 
 /// Entries above `base`, contiguous. Entries at or below `base` are committed and dropped from memory; the log on disk
 /// may still have them.
@@ -217,16 +220,16 @@ impl Tail {
         })
     }
 
-    /// The summary, from which a peer finds the last position on which two logs agree: the newest [`SUMMARY_RUNS_MAX`]
+    /// The summary, from which a peer finds the last position on which two logs agree: the newest [`SUMMARY_RUNS_SENT`]
     /// runs.
     pub fn summary(&self, commit: Position) -> Summary {
         let mut runs: Vec<(Term, Position, Position)> = Vec::new();
         let mut last = self.end();
-        for (term, first) in self.runs.iter().rev().take(SUMMARY_RUNS_MAX) {
+        for (term, first) in self.runs.iter().rev().take(SUMMARY_RUNS_SENT) {
             runs.push((*term, *first, last));
             last = first - 1;
         }
-        if self.base > 0 && runs.len() < SUMMARY_RUNS_MAX {
+        if self.base > 0 && runs.len() < SUMMARY_RUNS_SENT {
             runs.push((self.base_term, self.base, self.base));
         }
         runs.reverse();

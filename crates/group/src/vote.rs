@@ -8,6 +8,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::event::Recovered;
 use crate::ids::{Incarnation, Position, Term};
+use crate::limits::NUMBER_STEP_MAX;
 use crate::message::Message;
 
 #[derive(Clone, Debug, Hash)]
@@ -72,9 +73,11 @@ impl Vote {
 
     // ---- inputs from the coordinator ----
 
-    /// A process says that it has promised this term number.
+    /// A process says that it has promised this term number. A number far ahead counts as half of the way: the next number
+    /// is above it, and members that have missed some elections must still believe it.
     pub(crate) fn saw(&mut self, number: u64) {
-        self.number_seen = self.number_seen.max(number);
+        let most = self.persisted.number.saturating_add(NUMBER_STEP_MAX / 2);
+        self.number_seen = self.number_seen.max(number.min(most));
     }
 
     /// Promises this term: accepts no lower one from now on.

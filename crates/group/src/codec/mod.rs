@@ -82,7 +82,7 @@ pub enum DecodeError {
 ///
 /// # Panics
 /// If a list has more than 65535 items, or a payload more than 4 GiB. Neither happens: the core bounds lists and
-/// payloads where they come in (limits, validation) and where it makes them (`SUMMARY_RUNS_MAX`, `NUMBERS_MAX`).
+/// payloads where they come in (limits, validation) and where it makes them (`SUMMARY_RUNS_SENT`, `NUMBERS_MAX`).
 pub fn encode(message: &Message) -> Bytes {
     let mut out = start(payload_bytes(message));
     message.put(&mut out);

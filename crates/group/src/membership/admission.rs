@@ -4,9 +4,12 @@ use super::Membership;
 use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
-use crate::ids::{Incarnation, Term, Uuid};
+use crate::ids::{Incarnation, Term, TimeMs, Uuid};
 use crate::leaving::LEAVE_RETRY_MS;
 use crate::message::{ComponentState, Join, Message, Status};
+
+/// The interval between two requests for another weight.
+const WEIGHT_RETRY_MS: TimeMs = 1_000;
 
 impl Membership<'_> {
     /// Starts a component with this member alone.
@@ -52,7 +55,18 @@ impl Membership<'_> {
         self.announce();
     }
 
-    /// `pc.weight` of this member has changed. The leader orders it; a member that knows no leader sends it with its next join
+    /// With each heartbeat: repeats the request of [`Self::weight_changed`] until the order has heeded it. The leader may have
+    /// died, have transferred leadership, or never have heard it.
+    pub(crate) fn pursue_weight(&mut self) {
+        let weight = self.context.config().me.full_weight;
+        let seat = self.log.latest().member(self.me());
+        let is_open = seat.is_some_and(|seat| seat.full_weight != weight);
+        if is_open && (self.component).is_weight_due(self.context.now(), WEIGHT_RETRY_MS) {
+            self.weight_changed(weight);
+        }
+    }
+
+    /// `pc.weight` of this member has changed. The leader orders it; a process that is no member sends it with its join
     /// request.
     pub(crate) fn weight_changed(&mut self, weight: u8) {
         let me = self.me();

@@ -127,6 +127,39 @@ fn a_copied_data_directory_is_refused_while_its_duplicate_is_connected() {
     assert_eq!(cores.members(0), ["node0", "node2", "again"]);
 }
 
+/// The old connection may outlive its process: a refusal would tell the operator to remove data.
+#[test]
+fn a_process_beside_the_silent_one_of_its_replica_is_neither_refused_nor_admitted() {
+    let mut cores = Cores::of(3);
+    cores.nodes[0].group.config_mut().suspect_timeout_ms = 60_000;
+    cores.cut.extend([(1, 0), (1, 2), (0, 1), (2, 1)]);
+    cores.pass_for(&[0, 2], 2_000);
+    let again = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        name: "again".into(),
+        ..member(1)
+    };
+    let node = cores.start(again, Recovered::default());
+    cores.cut.extend([(1, node), (node, 1)]);
+    cores.pass_for(&[0, 2, node], 2_000);
+    assert_eq!(refusal(&cores, node), None);
+    assert_eq!(cores.members(0), ["node0", "node1", "node2"]);
+    cores.kill(1);
+    cores.pass_for(&[0, 2, node], 2_000);
+    assert_eq!(cores.members(0), ["node0", "node2", "again"]);
+}
+
+/// A request for another weight may be lost, with a connection, a leader, or because the leader transfers leadership.
+#[test]
+fn a_lost_request_for_another_weight_is_repeated() {
+    let mut cores = Cores::of(3);
+    cores.cut.insert((1, 0));
+    cores.event(1, Event::SetWeight { weight: 3 });
+    cores.cut.clear();
+    cores.pass(3_000);
+    assert_eq!(cores.nodes[0].group.configuration().total_weight(), 5);
+}
+
 #[test]
 fn who_is_in_a_view_is_not_refused_any_more() {
     let mut cores = Cores::of(2);

@@ -9,7 +9,10 @@ use crate::event::{Event, RecoveredLog};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
 use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
-use crate::tail::SUMMARY_RUNS_MAX;
+use crate::tail::SUMMARY_RUNS_SENT;
+
+/// The longest frame of a process that is no member (docs/wire-transport.md).
+const STRANGERS_FRAME_BYTES: usize = 64 << 10;
 
 fn term_of_0(number: u64) -> Term {
     Term {
@@ -112,10 +115,13 @@ fn a_log_of_more_terms_than_a_list_has_room_for_is_summed_up() {
     cores.arrived.clear();
     cores.say(0, 1, Message::Append(record));
     let summary = summary_told(&cores).expect("it asks for what it lacks");
-    assert_eq!((summary.end, summary.runs.len()), (end, SUMMARY_RUNS_MAX));
+    assert_eq!((summary.end, summary.runs.len()), (end, SUMMARY_RUNS_SENT));
     let term = term_of_0(first);
     let message = Message::Summary { term, summary };
-    assert_eq!(decode(encode(&message)), Ok(message.clone()));
+    let bytes = encode(&message);
+    // Otherwise a process that comes back could never be heard.
+    assert!(bytes.len() < STRANGERS_FRAME_BYTES);
+    assert_eq!(decode(bytes), Ok(message.clone()));
     // What is not told may be there: nothing is voided for its absence (rule 7).
     let Message::Summary { summary, .. } = message else {
         unreachable!("made above")
@@ -174,6 +180,40 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_term() {
     let group = &cores.nodes[1].group;
     assert!(group.term().number <= before + 2 * NUMBER_STEP_MAX);
     assert!(group.vote.number_seen() <= before + 2 * NUMBER_STEP_MAX);
+}
+
+/// The number that a peer made this member see must be one that all others believe.
+#[test]
+fn a_peer_that_talks_of_high_terms_stops_no_election() {
+    let mut cores = Cores::of(3);
+    let number = cores.nodes[1].group.term().number + NUMBER_STEP_MAX;
+    let promised = Term {
+        number,
+        replica: replica(2),
+    };
+    for node in [0, 1] {
+        cores.say(2, node, Message::Refuse { promised });
+    }
+    cores.say(1, 2, Message::Refuse { promised });
+    cores.kill(0);
+    cores.pass_for(&[1, 2], 10_000);
+    assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
+}
+
+/// A member that lags behind would take its long frames for a stranger's, and drop the link again and again.
+#[test]
+fn a_leader_that_the_own_view_does_not_list_sends_long_frames() {
+    let mut cores = Cores::of(2);
+    let sources = |cores: &Cores| cores.nodes[1].group.log_sources().collect::<Vec<_>>();
+    assert!(!sources(&cores).contains(&replica(5)));
+    let leader = cores.start(member(5), Default::default());
+    let number = cores.nodes[1].group.term().number + 1;
+    let term = Term {
+        number,
+        replica: replica(5),
+    };
+    cores.say(leader, 1, Message::Prepare { term, forced: None });
+    assert!(sources(&cores).contains(&replica(5)));
 }
 
 fn without_vote() -> Configuration {
