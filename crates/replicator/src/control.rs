@@ -15,7 +15,7 @@ use crate::message::Message;
 use crate::seqno_runs::SeqnoRuns;
 use crate::streaming::was_closed;
 use crate::views::Views;
-use crate::votes::{Ballot, Votes};
+use crate::votes::{Ballot, Origin, Votes};
 use crate::writeset::WriteSet;
 
 /// The replicated state after one position.
@@ -257,11 +257,15 @@ impl Control {
             .map(|(id, m)| (*id, m.applied))
             .collect();
         let certification = &self.certification;
-        let origin = |seqno| {
-            let origin = certification.writer(seqno);
-            origin.map(|o| Incarnation(trireme_group::Uuid(o)))
-        };
         // Below the floor the origins are no longer known.
+        let origin = |seqno| {
+            let origin = Incarnation(Uuid(certification.origin(seqno)?));
+            if certification.writer(seqno).is_some() {
+                return Some(Origin::HasCommitted(origin));
+            }
+            let member = states.get(&origin).filter(|member| member.counts)?;
+            Some(Origin::Executes(origin, member.applied))
+        };
         self.votes.decide(&voters, origin, certification.floor())
     }
 

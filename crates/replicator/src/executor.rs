@@ -333,7 +333,7 @@ impl Executor {
     pub(crate) fn server_disconnects(&mut self) {
         let is_transfer = |task: &Task| matches!(task, Task::SstRequest | Task::Donate { .. });
         for task in self.queue.remove(is_transfer) {
-            if matches!(task, Task::Donate { .. }) {
+            if matches!(task, Task::Donate { bypass: false, .. }) {
                 self.order.unhold_last();
             }
         }

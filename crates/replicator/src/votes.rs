@@ -32,6 +32,16 @@ struct Open {
     cast: BTreeMap<Incarnation, Ballot>,
 }
 
+/// The member from which the entry of a vote came.
+pub(crate) enum Origin {
+    /// Of a write-set: it had committed it before any other member could fail to apply it. Its success counts even if no
+    /// one awaits its ballot.
+    HasCommitted(Incarnation),
+    /// Of an action that all execute in the order, with the seqno up to which it has reported to have applied everything.
+    /// Its ballot is awaited in any state: its client may be told of a success that nobody else who votes knows of.
+    Executes(Incarnation, Seqno),
+}
+
 impl Votes {
     /// Returns the cluster's decision, if there is one.
     pub(crate) fn result(&self, seqno: Seqno) -> Option<Ballot> {
@@ -69,21 +79,28 @@ impl Votes {
 
     /// Decides the votes that can be decided. `voters`: the members whose ballots are awaited, each with the seqno up
     /// to which it has reported to have applied everything (without an error: otherwise it would have voted first).
-    /// `committed_by`: the origin of a write-set, which had committed it before any other member could fail to apply
-    /// it; its success counts even if no one awaits its ballot. `applied_by_all`: up to this seqno all counting members
-    /// had applied everything, with success unless there is a result.
+    /// `applied_by_all`: up to this seqno all counting members had applied everything, with success unless there is a
+    /// result.
     pub(crate) fn decide(
         &mut self,
         voters: &BTreeMap<Incarnation, Seqno>,
-        committed_by: impl Fn(Seqno) -> Option<Incarnation>,
+        origin: impl Fn(Seqno) -> Option<Origin>,
         applied_by_all: Seqno,
     ) -> Vec<(Seqno, Ballot)> {
         let decide = |(seqno, open): (&Seqno, &Open)| {
             let is_silent =
-                |origin| !open.cast.contains_key(&origin) && !voters.contains_key(&origin);
-            let all_had = *seqno <= applied_by_all && !planted(Mutant::PurgedSuccessForgotten);
-            let succeeded = all_had || committed_by(*seqno).is_some_and(is_silent);
-            let winner = winner(*seqno, open, voters, usize::from(succeeded))?;
+                |origin| !open.cast.contains_key(origin) && !voters.contains_key(origin);
+            let mut succeeded =
+                *seqno <= applied_by_all && !planted(Mutant::PurgedSuccessForgotten);
+            let mut voters = voters.clone();
+            match origin(*seqno) {
+                Some(Origin::HasCommitted(origin)) => succeeded |= is_silent(&origin),
+                Some(Origin::Executes(origin, applied)) => {
+                    voters.insert(origin, applied);
+                }
+                None => {}
+            }
+            let winner = winner(*seqno, open, &voters, usize::from(succeeded))?;
             Some((*seqno, winner))
         };
         let decided: Vec<_> = self.open.iter().filter_map(decide).collect();

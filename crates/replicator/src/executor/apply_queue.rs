@@ -27,7 +27,10 @@ pub(crate) enum Running {
     /// Connected or Synced.
     Other,
     SstRequest,
-    Donate,
+    Donate {
+        /// True if the executor holds back what is above the state that is sent.
+        holds: bool,
+    },
 }
 
 struct Queued {
@@ -241,7 +244,7 @@ impl ApplyQueue {
             }
             Task::View(view) => Running::View(view.clone()),
             Task::SstRequest => Running::SstRequest,
-            Task::Donate { .. } => Running::Donate,
+            Task::Donate { bypass, .. } => Running::Donate { holds: !bypass },
             Task::Connected(_) | Task::Synced | Task::Exit { .. } => Running::Other,
         };
         self.next_id += 1;
@@ -264,7 +267,7 @@ impl ApplyQueue {
 
     /// Returns true if the server takes itself for a donor, and its donate callback has returned.
     pub(crate) fn is_known_donor(&self) -> bool {
-        let is_asked = |running: &Running| matches!(running, Running::Donate);
+        let is_asked = |running: &Running| matches!(running, Running::Donate { .. });
         self.is_donor && !self.running.values().any(is_asked)
     }
 
@@ -377,6 +380,24 @@ mod tests {
         let running = queue.take(0).expect("nothing else runs").id;
         assert_eq!(queue.done(stuck), None);
         assert_eq!(queue.done(running), Some(Running::Other));
+    }
+
+    /// Its end must not end the hold of another donation.
+    #[test]
+    fn a_donation_that_passes_a_position_on_holds_nothing() {
+        for bypass in [false, true] {
+            let mut queue = ApplyQueue::default();
+            let (request, gtid) = (Bytes::new(), Gtid::UNDEFINED);
+            let task = Task::Donate {
+                request,
+                gtid,
+                bypass,
+            };
+            queue.push(task, 0, Payload::None);
+            let running = queue.take(0).expect("it may run").id;
+            let holds = !bypass;
+            assert_eq!(queue.done(running), Some(Running::Donate { holds }));
+        }
     }
 
     fn apply(seqno: Seqno) -> Task {

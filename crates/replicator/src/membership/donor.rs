@@ -10,6 +10,7 @@ use super::Membership;
 use crate::action::{Action, Answer, Code, Level, Pull};
 use crate::control_parts::ControlParts;
 use crate::event::Ticket;
+use crate::executor::Running;
 use crate::gtid::Gtid;
 use crate::history::History;
 use crate::message::Message;
@@ -119,10 +120,12 @@ impl Membership<'_> {
         if !ok {
             self.executor.end_donation(); // even if the connection has ended
         }
-        if self.executor.done(work).is_none() {
-            return;
+        match self.executor.done(work) {
+            None => return,
+            Some(Running::Donate { holds: true }) => self.executor.unhold(),
+            // Nothing was held for it; another donation may hold by now.
+            Some(_) => {}
         }
-        self.executor.unhold();
         if !ok {
             if let Some(joiner) = self.donates_to() {
                 // Galera's words, which the suites look for.

@@ -244,6 +244,9 @@ impl Replicator {
         self.counters.received(write_set.data.len());
         self.flow_control.received(id.incarnation);
         let is_abandoned = is_abandoned_fragment(&self.context, id, &write_set);
+        if is_abandoned {
+            self.voting.passed_as_dummy(seqno);
+        }
         let apply = Apply::of(
             &write_set,
             id.incarnation,

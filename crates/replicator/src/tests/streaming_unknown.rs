@@ -21,6 +21,25 @@ fn an_abandoned_fragment_is_a_dummy_on_its_origin_only() {
     assert_eq!(seen(&apply_all(&mut cluster, 0)), own);
 }
 
+/// Its server got a dummy, which proves nothing.
+#[test]
+fn its_origin_stays_when_the_others_agree_that_it_fails() {
+    let mut cluster = cluster_of(3);
+    send(&mut cluster, 0, TRX, FIRST, "a");
+    last_fails(&mut cluster, 0);
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    let seqno = cluster.nodes[0].replicator.last_seqno().expect("in step") + 1;
+    for node in [1, 2] {
+        let errors = &mut cluster.nodes[node].server.errors;
+        errors.insert(seqno, b"no room, Error_code: 1021;".to_vec());
+    }
+    cluster.nodes.iter_mut().for_each(|node| node.threads = 1);
+    cluster.settle();
+    for node in 0..3 {
+        assert!(!cluster.nodes[node].closed, "node {node} has left");
+    }
+}
+
 #[test]
 fn the_last_fragment_waits_until_its_fate_is_known() {
     let mut cluster = cluster_of(2);

@@ -5,7 +5,7 @@ use trireme_group::Incarnation;
 
 use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
-use crate::votes::{Ballot, Votes, ballot};
+use crate::votes::{Ballot, Origin, Votes, ballot};
 use crate::wire::Reader;
 use crate::{Action, Code, Event, Gtid, HostAction, Seqno};
 
@@ -119,6 +119,21 @@ fn alone_there_is_nobody_to_disagree() {
     assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
 }
 
+/// Its client has been told of the success, and nobody else who votes knows of it.
+#[test]
+fn a_vote_waits_for_the_origin_of_a_ddl_although_that_is_desynced() {
+    let mut cluster = Cluster::of(2);
+    let ticket = cluster.nodes[0].server.ticket();
+    cluster.event(0, Event::Desync { ticket });
+    cluster.settle();
+    let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+    let errors = &mut cluster.nodes[1].server.errors;
+    errors.insert(seqno, b"disk full".to_vec());
+    cluster.toi(0, 5);
+    cluster.settle();
+    assert_eq!(left(&cluster), [1]);
+}
+
 #[test]
 fn a_vote_does_not_wait_for_who_is_desynced() {
     let mut cluster = Cluster::of(2);
@@ -174,7 +189,7 @@ fn the_origin_of_a_write_set_counts_as_a_success_if_nobody_waits_for_it() {
             votes.cast(10, *from, *ballot, 0);
         }
         let voters = voters.iter().copied().collect();
-        votes.decide(&voters, |_| Some(origin), 0)
+        votes.decide(&voters, |_| Some(Origin::HasCommitted(origin)), 0)
     };
     // Success wins the tie with the only voter's error.
     assert_eq!(decide(&[(voter, 9)], &[(voter, 7)]), [(10, 0)]);
