@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use trireme_engine::Channel;
-use trireme_group::{Incarnation, Uuid};
+use trireme_group::{Incarnation, ReplicaId};
 use trireme_transport::{Frame, Mesh, MeshEvent, PeerId, SendOutcome};
 
 use crate::limiter::LineLimiter;
@@ -24,9 +24,8 @@ pub struct Line {
     /// Peers that sent invalid frames: the node takes nothing more from them on these connections, which are about to
     /// end.
     pub(crate) dropped: BTreeSet<PeerId>,
-    /// The view whose members the mesh knows: its number, and its override if it is a forced view; none: the mesh knows
-    /// no members.
-    pub(crate) seen_view: Option<(u64, Option<Uuid>)>,
+    /// The members that the mesh knows; none: it knows none.
+    pub(crate) told_members: Option<Vec<ReplicaId>>,
     /// True if an operator allows that another cluster's data replace this node's.
     pub lets_data_go: bool,
     /// Addresses that this node called, and at which a node with the data of another cluster answered.
@@ -45,7 +44,7 @@ impl Line {
             events: Vec::new(),
             limiter: LineLimiter::default(),
             dropped: BTreeSet::new(),
-            seen_view: None,
+            told_members: None,
             lets_data_go: false,
             strangers: BTreeSet::new(),
         }

@@ -2,7 +2,7 @@
 //! carried out. Messages leave only after the log has been written.
 
 use trireme_engine::{Engine, Host};
-use trireme_group::{ComponentState, Configuration, Event, Incarnation, ReplicaId, Uuid};
+use trireme_group::{ComponentState, Event, Group, Incarnation, ReplicaId, Uuid};
 use trireme_mutants::{Mutant, planted};
 use trireme_replicator::Level;
 use trireme_tls::fingerprint;
@@ -87,21 +87,20 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
 
 /// Tells the mesh the members, which are known in a primary component: other peers get little room.
 fn tell_members<S: Station + ?Sized>(station: &mut S) {
-    let seen = primary_view(station).map(|view| (view.number, view.override_id));
+    let members: Option<Vec<ReplicaId>> =
+        primary(station).map(|group| group.log_sources().collect());
     let Some(line) = station.line() else { return };
-    if std::mem::replace(&mut line.seen_view, seen) == seen {
-        return;
-    }
-    let replicas = |view: &Configuration| view.members.iter().map(|m| m.replica.0.0).collect();
-    let members = primary_view(station).map(replicas);
-    if let Some(line) = station.line() {
-        line.mesh.set_members(members);
+    if line.told_members != members {
+        let replicas = |all: &Vec<ReplicaId>| all.iter().map(|replica| replica.0.0).collect();
+        line.mesh.set_members(members.as_ref().map(replicas));
+        line.told_members = members;
     }
 }
 
-fn primary_view<S: Station + ?Sized>(station: &mut S) -> Option<&Configuration> {
+/// The group, if its component is primary.
+fn primary<S: Station + ?Sized>(station: &mut S) -> Option<&Group> {
     let group = &station.parts().0.link()?.group;
-    (group.component_state() == ComponentState::Primary).then(|| group.configuration())
+    (group.component_state() == ComponentState::Primary).then_some(group)
 }
 
 /// Writes a log line that a peer causes: only few lines of a kind are written.
