@@ -1,8 +1,8 @@
 //! Creates and replaces files and directories so that no other user can read them or redirect the write.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// The mode of keys and secrets.
@@ -21,13 +21,21 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     file.sync_all()
 }
 
-/// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete.
+/// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete. The owner,
+/// the group and the mode of the old one stay, so that a server can still read what root replaces.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
     if_there(fs::remove_file(&new))?;
     write_new(&new, bytes, mode)?;
+    if let Ok(old) = fs::metadata(path) {
+        let file = File::open(&new)?;
+        fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        // The group may read a secret (root:mysql, 0640), others never.
+        let mode = old.mode() & (mode | 0o040);
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
     fs::rename(&new, path)?;
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
@@ -51,4 +59,30 @@ fn if_there(removed: io::Result<()>) -> io::Result<()> {
 /// Makes a directory that only its owner can enter, and its parents.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_stays_readable_for_its_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        for (before, wanted) in [(0o640, 0o640), (0o600, 0o600), (0o664, 0o640)] {
+            if_there(fs::remove_file(&path)).unwrap();
+            write_new(&path, b"old", PRIVATE).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            // Only root may give a file to another group.
+            let group = if std::os::unix::fs::chown(&path, None, Some(1)).is_ok() {
+                1
+            } else {
+                fs::metadata(&path).unwrap().gid()
+            };
+            replace(&path, b"new", PRIVATE).unwrap();
+            let now = fs::metadata(&path).unwrap();
+            assert_eq!((now.mode() & 0o777, now.gid()), (wanted, group));
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+        }
+    }
 }

@@ -111,6 +111,7 @@ pub fn connect(
             address: url.to_owned(),
         };
     });
+    node.obey(&options);
     report(node, &options);
     let bootstrap = bootstrap || cluster.is_bootstrap();
     if bootstrap && !node.peek(|core| core.grastate.safe_to_bootstrap()) {

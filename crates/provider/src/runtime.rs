@@ -68,16 +68,8 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     tell_about_options(&options, logger);
     let engine = Engine::new(Replicator::new(NodeOptions::default()));
     let core = Core::new(engine, grastate, logger.clone());
-    let logs_conflicts = options.bool("cert.log_conflicts");
-    let node = Node::new(core, settings, options, logger.clone());
-    let limit = node
-        .options
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .int("repl.max_ws_size");
-    node.max_ws_bytes
-        .store(limit.max(0) as u64, Ordering::Relaxed);
-    node.logs_conflicts.store(logs_conflicts, Ordering::Relaxed);
+    let node = Node::new(core, settings, options.clone(), logger.clone());
+    node.obey(&options);
     Ok(node)
 }
 
@@ -209,6 +201,15 @@ impl Node {
         Storage::interrupted_action(&self.log_disk()).unwrap_or(Gtid::UNDEFINED)
     }
 
+    /// Obeys the options that concern neither the group nor the replicator.
+    pub fn obey(&self, options: &Options) {
+        self.logger.set_debug(options.bool("debug"));
+        self.logs_conflicts
+            .store(options.bool("cert.log_conflicts"), Ordering::Relaxed);
+        let limit = options.int("repl.max_ws_size").max(0) as u64;
+        self.max_ws_bytes.store(limit, Ordering::Relaxed);
+    }
+
     /// `repl.causal_read_timeout`.
     pub fn causal_read_timeout(&self) -> Duration {
         let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
@@ -239,7 +240,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
 
 /// options_set(): sets all options or none.
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
-    let (changes, security) = {
+    let changes = {
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
         let mut next = options.clone();
         let changes = next.apply_string(text, Phase::Runtime);
@@ -251,16 +252,17 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
         let security = concerns.then(|| setup::security(&next)).transpose();
         let security = security.map_err(|error| error.to_string())?;
         *options = next;
-        (changes, security)
+        // Under the lock of the options: another call must not bring back what was in force before.
+        if let Some(security) = security {
+            node.with(|core| {
+                core.line
+                    .as_mut()
+                    .map(|line| line.mesh.set_security(security))
+            });
+            node.logger.info(setup::SECURITY_IS_READ);
+        }
+        changes
     };
-    if let Some(security) = security {
-        node.with(|core| {
-            core.line
-                .as_mut()
-                .map(|line| line.mesh.set_security(security))
-        });
-        node.logger.info(setup::SECURITY_IS_READ);
-    }
     for change in changes {
         apply(node, &change)?;
     }
@@ -274,15 +276,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         .unwrap_or_else(|e| e.into_inner())
         .clone();
     match change.key {
-        "debug" => node.logger.set_debug(options.bool("debug")),
-        "cert.log_conflicts" => (node.logs_conflicts)
-            .store(options.bool("cert.log_conflicts"), Ordering::Relaxed),
-        "repl.max_ws_size" => {
-            node.max_ws_bytes.store(
-                options.int("repl.max_ws_size").max(0) as u64,
-                Ordering::Relaxed,
-            );
-        }
+        "debug" | "cert.log_conflicts" | "repl.max_ws_size" => node.obey(&options),
         "gmcast.isolate" => {
             let isolated = change.value != Typed::Int(0);
             node.with(|core| {

@@ -47,13 +47,18 @@ impl Options {
         }
     }
 
-    /// Shows the options that TLS adds. A certificate and a key turn TLS on unless `socket.ssl` is set.
+    /// A certificate and a key turn TLS on, unless `socket.ssl` is set. Shows the options that TLS adds.
     pub(super) fn complete_tls(&mut self) {
         let has_files =
             !self.str("socket.ssl_cert").is_empty() && !self.str("socket.ssl_key").is_empty();
         if !self.is_shown("socket.ssl") && has_files {
             self.values.insert("socket.ssl", "YES".to_string());
         }
+        self.show_tls();
+    }
+
+    /// Shows the options that TLS, or a secret, adds.
+    pub(super) fn show_tls(&mut self) {
         // The server requests a reload of certificates, or of the secret, only if the option string contains
         // `socket.ssl_reload`.
         let shown: &[(&str, &str)] = match self.bool("socket.ssl") {

@@ -122,6 +122,8 @@ pub struct VisibleOption {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     values: BTreeMap<&'static str, String>,
+    /// The values that options of the cluster address have replaced; None: not shown before.
+    replaced: BTreeMap<&'static str, Option<String>>,
     /// The error in the node address, if there is one. A server may load a provider that it never connects, so only
     /// connecting fails for it.
     bad_node_address: Option<AddressError>,
@@ -144,6 +146,7 @@ impl Options {
         values.insert("gcache.dir", data_dir.to_string());
         let mut options = Options {
             values,
+            replaced: BTreeMap::new(),
             bad_node_address: None,
         };
         options.bad_node_address = options.derive_from_node_address(node_address).err();
@@ -211,28 +214,50 @@ impl Options {
                     _ => value.to_string(),
                 };
                 next.values.insert(spec.name, shown);
+                if phase == Phase::Runtime {
+                    next.replaced.remove(spec.name);
+                }
             }
             changes.push(Change {
                 key: spec.name,
                 value: typed,
             });
         }
+        next.show_tls();
         *self = next;
         Ok(changes)
     }
 
-    /// Returns the options of a connection to `cluster`, with the options of its address added. From the first
-    /// connection on, more defaults are shown. Fails if the node address is invalid.
+    /// Adds the options of the address of `cluster`; they are in force until the next call, or until they are set anew.
+    /// Returns the options of the connection. From the first connection on, more defaults are shown.
+    ///
+    /// # Errors
+    /// If the node address is invalid, or an option of the address; then the options of the address before are in force.
     pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
         if let Some(error) = &self.bad_node_address {
             return Err(error.clone().into());
         }
         self.show_connected();
-        let mut options = self.clone();
+        let mut next = self.clone();
+        for (key, value) in std::mem::take(&mut next.replaced) {
+            match value {
+                Some(value) => next.values.insert(key, value),
+                None => next.values.remove(key),
+            };
+        }
+        let before = next.values.clone();
         let pairs = cluster.options.iter();
         let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
-        options.apply_pairs(pairs, Phase::Connect)?;
-        Ok(options)
+        next.apply_pairs(pairs, Phase::Connect)?;
+        let changed = next
+            .values
+            .iter()
+            .filter(|(key, value)| before.get(*key) != Some(*value));
+        next.replaced = changed
+            .map(|(key, _)| (*key, before.get(key).cloned()))
+            .collect();
+        *self = next;
+        Ok(self.clone())
     }
 
     /// Shows the defaults that Galera shows from the first connect on, such as `gmcast.listen_addr`.

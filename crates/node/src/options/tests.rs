@@ -281,7 +281,41 @@ fn the_cluster_address_may_set_what_a_connection_needs() {
             until: Phase::Init
         })
     );
-    assert_eq!(options.int("gmcast.segment"), 0, "for that connection only");
+    // A refused address changes nothing.
+    assert_eq!(options.int("gmcast.segment"), 3);
+}
+
+/// A SET of another option must not bring back what the address replaced.
+#[test]
+fn options_of_the_address_are_in_force_until_they_are_set_or_the_address_changes() {
+    let mut options = options("gcs.fc_limit=20");
+    let address = |text: &str| text.parse::<ClusterUrl>().unwrap();
+    let first = address("gcomm://h?gcs.fc_limit=500&pc.weight=3&evs.suspect_timeout=PT1S");
+    options.for_connection(&first).unwrap();
+    assert!(options.to_string().contains("gcs.fc_limit = 500;"));
+    let set = |options: &mut Options, text: &str| options.apply_string(text, Phase::Runtime);
+    set(&mut options, "gcs.fc_factor=0.5").unwrap();
+    assert_eq!(options.int("gcs.fc_limit"), 500);
+    // The default is a change, too.
+    assert_eq!(set(&mut options, "pc.weight=1").unwrap().len(), 1);
+    options.for_connection(&address("gcomm://h")).unwrap();
+    assert_eq!(options.int("gcs.fc_limit"), 20);
+    assert_eq!(options.int("pc.weight"), 1);
+    assert_eq!(options.duration_ms("evs.suspect_timeout"), 5_000);
+}
+
+/// `FLUSH SSL` reaches the provider only if the options show a reload.
+#[test]
+fn tls_or_a_secret_that_is_set_later_can_be_reloaded() {
+    for text in [
+        "socket.ssl_cert=/c;socket.ssl_key=/k;socket.ssl=yes",
+        "repl.secret_file=/s",
+    ] {
+        let mut options = options("");
+        assert!(!options.to_string().contains("socket.ssl_reload"));
+        options.apply_string(text, Phase::Runtime).unwrap();
+        assert!(options.to_string().contains("socket.ssl_reload"), "{text}");
+    }
 }
 
 #[test]

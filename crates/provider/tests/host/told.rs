@@ -41,6 +41,11 @@ fn options_of_the_cluster_address_are_told() {
     assert_eq!((file.node.segment, file.node.weight), (3, 2));
     assert_eq!((file.members[0].segment, file.members[0].weight), (3, 2));
     assert_eq!(server.status_text("gmcast_segment"), "3");
+    // The default is a change here.
+    assert_eq!(server.set_options("pc.weight=1"), WsrepStatus::OK);
+    told(&server, "the new weight", |file| {
+        file.members[0].weight == 1
+    });
 }
 
 #[test]
