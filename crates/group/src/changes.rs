@@ -168,7 +168,7 @@ impl Changes {
             return Some(Proposal::View(next));
         }
         // No majority could commit this configuration: a restarted process has no vote at first. When the other members
-        // have been silent for long enough, the proposal leaves them out, and can be committed.
+        // have been silent for long enough, the proposal removes them, and can be committed.
         *self = requested;
         None
     }

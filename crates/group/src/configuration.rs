@@ -28,7 +28,7 @@ pub struct Member {
     pub segment: u8,
     /// True for an arbitrator: it holds the log and applies nothing.
     pub arbitrator: bool,
-    /// True for a member that is never a donor: `gcs.stateless` or a similar option.
+    /// True for a member that is never a donor: `gcs.stateless`, or an arbitrator.
     pub never_donor: bool,
     /// Application protocol (wsrep: 4).
     pub app_protocol: i32,

@@ -168,7 +168,7 @@ fn new_incarnation(place: [u8; 8]) -> Result<Incarnation, SetupError> {
     Ok(Incarnation(Uuid(bytes)))
 }
 
-/// Returns this node as a member, under a new incarnation; the caller fills in its names.
+/// Returns this node as a member, under a new incarnation; the caller fills in its names and what the server gives.
 pub fn this_member(options: &Options, votes: &Votes) -> Result<Member, SetupError> {
     // All fields by name, so that the compiler asks for a new one.
     Ok(Member {

@@ -213,8 +213,8 @@ impl MemberStates {
         self.configuration.data_members().filter(in_step).count()
     }
 
-    /// Returns true if this member may be left out of flow control: at least two others keep pace, so that one bounds
-    /// the backlog that the other's writes make.
+    /// Returns true if this member may be left out of flow control: at least two others keep pace. If one of them writes, the
+    /// other still bounds its backlog.
     pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
         let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
         enough && self.state_of(member) == Some(NodeState::Synced)
