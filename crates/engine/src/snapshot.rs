@@ -1,4 +1,4 @@
-//! The bytes of a log checkpoint: the states of group and replicator, kept in each segment, from which a log is read
+//! The bytes of a log checkpoint: the states of group and replicator, kept in the segments, from which a log is read
 //! back (docs/log-format.md).
 
 use bytes::{BufMut, Bytes, BytesMut};

@@ -224,7 +224,7 @@ impl Storage {
         self.log.as_ref().is_some_and(Log::wants_snapshot)
     }
 
-    /// Puts a log checkpoint into the log, one in each segment.
+    /// Puts a log checkpoint into the log, at most one into each segment.
     pub fn put_snapshot(&mut self, state: &Checkpoint, control: &[u8]) -> Result<(), LogError> {
         let Some(log) = &mut self.log else {
             return Ok(());

@@ -177,12 +177,16 @@ impl Index {
         self.snapshots.get(after.checked_sub(1)?).copied()
     }
 
-    /// Returns true if segment `number` holds a checkpoint.
-    pub(crate) fn has_snapshot(&self, number: u64) -> bool {
-        self.snapshots
-            .iter()
-            .rev()
-            .any(|(_, place)| place.segment == number)
+    /// Returns true if the last segment lacks a checkpoint, and as many bytes have come since the last checkpoint as that
+    /// one has: checkpoints take at most half of the log, however large they are and however short the segments.
+    pub(crate) fn wants_snapshot(&self) -> bool {
+        let Some(last) = self.segments.back() else {
+            return false;
+        };
+        self.snapshots.back().is_none_or(|(_, place)| {
+            let end = place.start + place.offset + u64::from(place.len);
+            place.segment != last.number && self.end() - end >= u64::from(place.len)
+        })
     }
 
     /// Forgets everything above `position`; the next entry has the position after it.

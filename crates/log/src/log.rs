@@ -279,12 +279,10 @@ impl Log {
         Ok(())
     }
 
-    /// Returns true if the current segment lacks a checkpoint: a good moment for [`Log::put_snapshot`].
+    /// Returns true if it is time for [`Log::put_snapshot`]: the current segment lacks a checkpoint, and the last one is old
+    /// enough for its size.
     pub fn wants_snapshot(&self) -> bool {
-        self.index
-            .segments
-            .back()
-            .is_some_and(|last| !self.index.has_snapshot(last.number))
+        self.index.wants_snapshot()
     }
 
     /// Drops all entries above `position`, with their outcomes and checkpoints; the log continues at `position + 1`.

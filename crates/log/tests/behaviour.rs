@@ -355,6 +355,26 @@ fn a_snapshot_is_wanted_once_per_segment() {
     ));
 }
 
+/// Found by the simulator (seed 3400018312): a large control state, and staged payloads, each of which begins a segment.
+#[test]
+fn checkpoints_larger_than_segments_take_at_most_half_of_the_log() {
+    let config = LogConfig {
+        segment_bytes: 1024,
+        ..LogConfig::new("".into(), 1 << 30, IDENTITY, Durability::Os)
+    };
+    let mut log = Log::create_on(Box::new(MemoryDisk::new()), config).unwrap();
+    let (entry, snapshot) = ([0; 500], [0; 20_000]);
+    let mut snapshots = 0;
+    for position in 1..=1000 {
+        log.append(position, &[&entry]).unwrap();
+        if log.wants_snapshot() {
+            snapshots += 1;
+            log.put_snapshot(position, &snapshot).unwrap();
+        }
+    }
+    assert!((15..=30).contains(&snapshots), "{snapshots}");
+}
+
 #[test]
 fn a_missing_directory_or_log_is_said_clearly() {
     let dir = tempfile::tempdir().unwrap();
