@@ -29,18 +29,29 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let new = path.with_file_name(name);
     if_there(fs::remove_file(&new))?;
     write_new(&new, bytes, mode)?;
-    if let Ok(old) = fs::metadata(path) {
-        let file = File::open(&new)?;
-        fchown(&file, Some(old.uid()), Some(old.gid()))?;
-        // The group may read a secret (root:mysql, 0640), others never.
-        let mode = old.mode() & (mode | 0o040);
-        file.set_permissions(Permissions::from_mode(mode))?;
+    if let Err(error) = take_place(&new, path, mode) {
+        if_there(fs::remove_file(&new))?;
+        return Err(error);
     }
-    fs::rename(&new, path)?;
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
         _ => Ok(()),
     }
+}
+
+/// Gives the new file the owner, the group and the mode of the old one, if there is one, and then its name.
+fn take_place(new: &Path, old: &Path, mode: u32) -> io::Result<()> {
+    if let Ok(old) = fs::metadata(old) {
+        let file = File::open(new)?;
+        let now = file.metadata()?;
+        if (old.uid(), old.gid()) != (now.uid(), now.gid()) {
+            fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        }
+        // The group may read a secret (root:mysql, 0640), others never.
+        let mode = old.mode() & (mode | 0o040);
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    fs::rename(new, old)
 }
 
 /// Removes a directory with its content, if it exists.

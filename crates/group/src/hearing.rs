@@ -33,7 +33,12 @@ impl Group {
     }
 
     pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
+        let replica = self.peers.replica_of(incarnation);
         self.peers.disconnect(incarnation);
+        // A new process of that replica has a say from now on.
+        if let Some(next) = replica.and_then(|replica| self.known().voice(replica)) {
+            self.elections().met(next);
+        }
         if self.log.latest().member(incarnation).is_none() {
             self.peers.forget(incarnation);
             let has_seat = |replica| self.log.has_seat(replica);

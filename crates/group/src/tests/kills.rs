@@ -200,6 +200,27 @@ fn a_peer_that_talks_of_high_terms_stops_no_election() {
     assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
 }
 
+/// The same if only one member has promised the number: the others pass it step by step.
+#[test]
+fn a_peer_that_is_promised_a_high_term_stops_no_election() {
+    let mut cores = Cores::of(3);
+    let number = cores.nodes[1].group.term().number + NUMBER_STEP_MAX;
+    let term = Term {
+        number,
+        replica: replica(5),
+    };
+    let stranger = cores.start(member(5), Default::default());
+    cores
+        .cut
+        .extend([(0, stranger), (stranger, 0), (2, stranger), (stranger, 2)]);
+    cores.say(stranger, 1, Message::Prepare { term, forced: None });
+    assert_eq!(cores.nodes[1].group.term(), term);
+    cores.kill(stranger);
+    cores.kill(0);
+    cores.pass_for(&[1, 2], 20_000);
+    assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
+}
+
 /// A member that lags behind would take its long frames for a stranger's, and drop the link again and again.
 #[test]
 fn a_leader_that_the_own_view_does_not_list_sends_long_frames() {

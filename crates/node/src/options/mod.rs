@@ -178,6 +178,9 @@ impl Options {
         let mut changes = Vec::new();
         for (key, value) in pairs {
             let spec = registry::find(key).ok_or_else(|| OptionError::Unknown(key.to_string()))?;
+            if phase == Phase::Runtime {
+                next.replaced.remove(spec.name);
+            }
             // A command is carried out even if it repeats the configured or shown value: the server sends
             // `socket.ssl_reload` like that.
             let is_command = spec.trigger && phase == Phase::Runtime;
@@ -214,9 +217,6 @@ impl Options {
                     _ => value.to_string(),
                 };
                 next.values.insert(spec.name, shown);
-                if phase == Phase::Runtime {
-                    next.replaced.remove(spec.name);
-                }
             }
             changes.push(Change {
                 key: spec.name,

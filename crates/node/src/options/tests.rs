@@ -296,12 +296,14 @@ fn options_of_the_address_are_in_force_until_they_are_set_or_the_address_changes
     let set = |options: &mut Options, text: &str| options.apply_string(text, Phase::Runtime);
     set(&mut options, "gcs.fc_factor=0.5").unwrap();
     assert_eq!(options.int("gcs.fc_limit"), 500);
+    // Set anew, to the same value.
+    set(&mut options, "evs.suspect_timeout=PT1S").unwrap();
     // The default is a change, too.
     assert_eq!(set(&mut options, "pc.weight=1").unwrap().len(), 1);
     options.for_connection(&address("gcomm://h")).unwrap();
     assert_eq!(options.int("gcs.fc_limit"), 20);
     assert_eq!(options.int("pc.weight"), 1);
-    assert_eq!(options.duration_ms("evs.suspect_timeout"), 5_000);
+    assert_eq!(options.duration_ms("evs.suspect_timeout"), 1_000);
 }
 
 /// `FLUSH SSL` reaches the provider only if the options show a reload.

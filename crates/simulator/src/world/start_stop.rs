@@ -112,10 +112,9 @@ impl World {
         let database = process.server.recovered();
         let held = process.server.holds();
         // The process was killed after it had left the cluster: its saved seqno alone cannot be trusted.
-        let passed_position =
-            passed_position || bootstrap || machine.saved.is_doubtful() || !served;
+        let must_know = bootstrap || machine.saved.is_doubtful() || !served;
         // The position of a server's start says nothing any more once it runs.
-        let passed_position = passed_position && !process.server.is_running();
+        let passed_position = (passed_position || must_know) && !process.server.is_running();
         let database = passed_position.then_some(database);
         let bootstrapped = database.filter(|_| bootstrap);
         let (saved, disk) = (&machine.saved, &machine.disk);
