@@ -21,8 +21,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     file.sync_all()
 }
 
-/// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete. The owner,
-/// the group and the mode of the old one stay, so that a server can still read what root replaces.
+/// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete. The
+/// owner, the group and the mode of the old one stay, so that a server can still read what root replaces.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");

@@ -46,8 +46,8 @@ impl Changes {
         self.admissible(known, &join)?;
         let latest = known.log.latest();
         if duplicate(known, &join.member).is_some() {
-            // Silent, and still connected: this may be its node, started again behind a network that had failed. It asks again;
-            // by then the duplicate is heard, or gone.
+            // Silent, and still connected: this may be its node, started again behind a network that had failed. It
+            // asks again; by then the duplicate is heard, or gone.
             return Ok(());
         }
         if latest.member(from).is_none() {

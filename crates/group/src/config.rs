@@ -14,8 +14,8 @@ pub struct Config {
     /// Heartbeat period.
     pub heartbeat_ms: u64,
     /// Silence of the leader after which another member may become leader, if leaders were not silent for longer before
-    /// (rule 2, `election_timer`). Also bounds what else rests on having heard a member just now: a leader's majority, the
-    /// members here for a new view, a successor.
+    /// (rule 2, `election_timer`). Also bounds what else rests on having heard a member just now: a leader's majority,
+    /// the members here for a new view, a successor.
     pub leader_timeout_ms: u64,
     /// Silence after which a member without a majority becomes non-primary (`evs.suspect_timeout`, rule 10).
     pub suspect_timeout_ms: u64,

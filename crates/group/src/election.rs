@@ -246,8 +246,8 @@ impl Elections<'_> {
         let is_pre_vote = self.role.candidacy().is_some_and(|c| c.promises.is_none());
         let number = self.vote.next_number();
         if is_pre_vote && promised.number >= number {
-            // So far ahead is no correct member, but one may have promised that number to a process that lies. With each
-            // promise of its own this member believes further ones, until it passes that.
+            // So far ahead is no correct member, but one may have promised that number to a process that lies. With
+            // each promise of its own this member believes further ones, until it passes that.
             let replica = self.my_replica();
             self.promise_term(Term { number, replica });
             self.give_up();

@@ -14,8 +14,8 @@ pub(crate) const STAGGER_MS: TimeMs = 60;
 /// The first candidate starts this long after the leader timeout: the leader's last message may have reached the others
 /// a little later.
 const FIRST_MS: TimeMs = 20;
-/// The first attempt has failed if it has not succeeded within this time. Each failure doubles the time of the next one, up
-/// to 16 times.
+/// The first attempt has failed if it has not succeeded within this time. Each failure doubles the time of the next
+/// one, up to 16 times.
 pub(crate) const ATTEMPT_MS: TimeMs = 400;
 
 #[derive(Clone, Debug, Hash)]

@@ -150,8 +150,8 @@ fn may_stand(branches: Branches) -> bool {
         && branches.own_seat().is_some_and(|m| m.weight > 0)
 }
 
-/// The process rank: candidates stand one after another, in this order. The missed leader, `holder`, is not counted, and
-/// neither is a member without a vote.
+/// The process rank: candidates stand one after another, in this order. The missed leader, `holder`, is not counted,
+/// and neither is a member without a vote.
 fn rank(branches: Branches, holder: ReplicaId) -> TimeMs {
     let (own, members) = (branches.own_seat(), &branches.log.latest().members);
     let before = members

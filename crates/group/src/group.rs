@@ -186,8 +186,9 @@ impl Group {
         &self.log.committed().configuration
     }
 
-    /// The replicas from which this process takes a log: the members of the committed and of the newest configuration, and
-    /// the replica of the term. A member that lags behind may obey a leader that its own view does not list. May repeat.
+    /// The replicas from which this process takes a log: the members of the committed and of the newest configuration,
+    /// and the replica of the term. A member that lags behind may obey a leader that its own view does not list. May
+    /// repeat.
     pub fn log_sources(&self) -> impl Iterator<Item = ReplicaId> + '_ {
         let committed = &self.log.committed().configuration.members;
         let latest = &self.log.latest().members;
@@ -327,11 +328,6 @@ impl Group {
     /// The counters since the start.
     pub fn counters(&self) -> Counters {
         self.out.counters()
-    }
-
-    /// The options in force, those of the cluster address included.
-    pub fn config(&self) -> &Config {
-        self.context.config()
     }
 
     /// The options that may change at run time.

@@ -12,9 +12,9 @@ use crate::message::Summary;
 
 /// Greatest number of runs in a peer's summary.
 pub(crate) const SUMMARY_RUNS_MAX: usize = 4096;
-/// Greatest number of runs in an own summary. The terms above the commit point have no limit: one for each leader in a row
-/// that committed nothing. A process that comes back sends a summary before it is a member, and its frames have at most
-/// 64 KiB (docs/wire-transport.md).
+/// Greatest number of runs in an own summary. The terms above the commit point have no limit: one for each leader in a
+/// row that committed nothing. A process that comes back sends a summary before it is a member, and its frames have at
+/// most 64 KiB (docs/wire-transport.md).
 pub(crate) const SUMMARY_RUNS_SENT: usize = 1024;
 
 /// Entries above `base`, contiguous. Entries at or below `base` are committed and dropped from memory; the log on disk

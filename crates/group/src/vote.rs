@@ -73,8 +73,8 @@ impl Vote {
 
     // ---- inputs from the coordinator ----
 
-    /// A process says that it has promised this term number. A number far ahead counts as half of the way: the next number
-    /// is above it, and members that have missed some elections must still believe it.
+    /// A process says that it has promised this term number. A number far ahead counts as half of the way: the next
+    /// number is above it, and members that have missed some elections must still believe it.
     pub(crate) fn saw(&mut self, number: u64) {
         let most = self.persisted.number.saturating_add(NUMBER_STEP_MAX / 2);
         self.number_seen = self.number_seen.max(number.min(most));

@@ -55,8 +55,8 @@ pub(crate) fn template<E: From<ClusterError>>(
     made.map(|()| template)
 }
 
-/// Removes what killed programs left of templates half made, with their servers. The caller has the lab's lock: nobody else
-/// fills one in.
+/// Removes what killed programs left of templates half made, with their servers. The caller has the lab's lock: nobody
+/// else fills one in.
 pub(crate) fn clear_preparations() -> Result<(), ClusterError> {
     let dir = work_dir();
     let failed = |source| ClusterError::Io {

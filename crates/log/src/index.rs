@@ -177,8 +177,8 @@ impl Index {
         self.snapshots.get(after.checked_sub(1)?).copied()
     }
 
-    /// Returns true if the last segment lacks a checkpoint, and as many bytes have come since the last checkpoint as that
-    /// one has: checkpoints take at most half of the log, however large they are and however short the segments.
+    /// Returns true if the last segment lacks a checkpoint, and as many bytes have come since the last checkpoint as
+    /// that one has: checkpoints take at most half of the log, however large they are and however short the segments.
     pub(crate) fn wants_snapshot(&self) -> bool {
         let Some(last) = self.segments.back() else {
             return false;

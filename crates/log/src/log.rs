@@ -279,8 +279,8 @@ impl Log {
         Ok(())
     }
 
-    /// Returns true if it is time for [`Log::put_snapshot`]: the current segment lacks a checkpoint, and the last one is old
-    /// enough for its size.
+    /// Returns true if it is time for [`Log::put_snapshot`]: the current segment lacks a checkpoint, and the last one
+    /// is old enough for its size.
     pub fn wants_snapshot(&self) -> bool {
         self.index.wants_snapshot()
     }

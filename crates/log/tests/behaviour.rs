@@ -355,7 +355,8 @@ fn a_snapshot_is_wanted_once_per_segment() {
     ));
 }
 
-/// Found by the simulator (seed 3400018312): a large control state, and staged payloads, each of which begins a segment.
+/// Found by the simulator (seed 3400018312): a large control state, and staged payloads, each of which begins a
+/// segment.
 #[test]
 fn checkpoints_larger_than_segments_take_at_most_half_of_the_log() {
     let config = LogConfig {

@@ -158,8 +158,8 @@ fn a_flush_beside_a_write_back_covers_all_that_it_may_not_have_covered() {
     assert!(log.end_flush(job.run()).unwrap());
 }
 
-/// An operating system reports an error once per handle. A flush that makes room beside it uses the same handles, and must
-/// not take what was lost for kept: a power loss after it would count as none.
+/// An operating system reports an error once per handle. A flush that makes room beside it uses the same handles, and
+/// must not take what was lost for kept: a power loss after it would count as none.
 #[test]
 fn no_later_flush_covers_what_a_failed_one_beside_the_log_has_lost() {
     let small = || LogConfig {

@@ -87,14 +87,24 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
 
 /// Tells the mesh the members, which are known in a primary component: other peers get little room.
 fn tell_members<S: Station + ?Sized>(station: &mut S) {
-    let members: Option<Vec<ReplicaId>> =
-        primary(station).map(|group| group.log_sources().collect());
     let Some(line) = station.line() else { return };
-    if line.told_members != members {
+    let told = line.told_members.take();
+    // This runs at each turn: without a change nothing is allocated.
+    let group = primary(station);
+    let is_told = match (group, &told) {
+        (Some(group), Some(told)) => group.log_sources().eq(told.iter().copied()),
+        (group, told) => group.is_none() && told.is_none(),
+    };
+    let members = match is_told {
+        true => told,
+        false => group.map(|group| group.log_sources().collect::<Vec<ReplicaId>>()),
+    };
+    let Some(line) = station.line() else { return };
+    if !is_told {
         let replicas = |all: &Vec<ReplicaId>| all.iter().map(|replica| replica.0.0).collect();
         line.mesh.set_members(members.as_ref().map(replicas));
-        line.told_members = members;
     }
+    line.told_members = members;
 }
 
 /// The group, if its component is primary.

@@ -98,7 +98,8 @@ fn tell_about_options(options: &Options, logger: &Logger) {
 }
 
 impl Node {
-    /// Returns the position of the database. After a crash the database itself is asked, unless the service has done so. The second value: the database was asked, and has never had a position.
+    /// Returns the position of the database. After a crash the database itself is asked, unless the service has done
+    /// so. The second value: the database was asked, and has never had a position.
     /// `bootstraps_unvouched`: the node is bootstrapped, and nobody vouches for its data ([`Node::is_unvouched`]).
     pub fn local_position(&self, bootstraps_unvouched: bool) -> (Gtid, bool) {
         let state = gtid_from_abi(&self.peek(|core| core.grastate.position()));

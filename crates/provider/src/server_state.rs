@@ -27,8 +27,8 @@ impl ServerState {
         self.runs.store(true, Ordering::SeqCst);
     }
 
-    /// Returns the database's position by the one that was `passed` at the server's start (`--wsrep-start-position`). It is
-    /// unknown once the server runs: the database has gone on since.
+    /// Returns the database's position by the one that was `passed` at the server's start (`--wsrep-start-position`).
+    /// It is unknown once the server runs: the database has gone on since.
     pub fn passed_position(&self, passed: Gtid) -> Gtid {
         match self.runs() {
             true => Gtid::UNDEFINED,

@@ -24,20 +24,17 @@ impl StateOfNode {
     /// Returns the state now.
     pub fn take(&mut self, node: &Node) -> StateFile {
         let now = unix_ms();
-        let unconnected = {
+        let (segment, weight) = {
             let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
             let byte = |key| options.int(key).clamp(0, 255) as u8;
             (byte("gmcast.segment"), byte("pc.weight"))
         };
         // Percentiles are computed from copies, without the lock.
-        let (mut file, of_commits) = node.peek(|core| {
-            (
-                state_of(node, core, unconnected),
-                core.commit_clock.timer().clone(),
-            )
-        });
+        let (mut file, of_commits) =
+            node.peek(|core| (state_of(node, core), core.commit_clock.timer().clone()));
         file.commit_us = commit_times(&[&of_commits, &node.times.stages()]);
         file.written_at_unix_ms = now;
+        (file.node.segment, file.node.weight) = (segment, weight);
         file.events = node.logger.events();
         file.conflicts.recent = node.conflicts(CONFLICTS_MAX);
         if let Some(wait) = &mut file.waits_for {
@@ -50,8 +47,7 @@ impl StateOfNode {
     }
 }
 
-/// `unconnected`: segment and weight of a node that is not connected, by its options.
-fn state_of(node: &Node, core: &Core, unconnected: (u8, u8)) -> StateFile {
+fn state_of(node: &Node, core: &Core) -> StateFile {
     let status = core.engine.status();
     let link = core.engine.link();
     let members = link.map_or(&[][..], |link| &link.group.configuration().members);
@@ -61,7 +57,7 @@ fn state_of(node: &Node, core: &Core, unconnected: (u8, u8)) -> StateFile {
             provider: env!("CARGO_PKG_VERSION").to_owned(),
             started_at_unix_ms: node.started_at_unix_ms,
         },
-        node: names(node, core, members, unconnected),
+        node: names(node, core, members),
         cluster: Cluster {
             name: core.cluster.name.clone(),
             address: core.cluster.address.clone(),
@@ -111,18 +107,13 @@ fn text_of(id: Option<Uuid>) -> String {
     known.map_or_else(String::new, |id| id.to_string())
 }
 
-fn names(node: &Node, core: &Core, members: &[Member], unconnected: (u8, u8)) -> NodeNames {
+fn names(node: &Node, core: &Core, members: &[Member]) -> NodeNames {
     let me = members.iter().find(|m| m.incarnation.0 == core.incarnation);
     let listens = || {
         core.line
             .as_ref()
             .map(|line| line.mesh.identity().listen_addr.clone())
     };
-    // The cluster address may have options, too.
-    let (segment, weight) = core.engine.link().map_or(unconnected, |link| {
-        let me = &link.group.config().me;
-        (me.segment, me.full_weight)
-    });
     NodeNames {
         name: node.settings.node_name.clone(),
         incoming: node.settings.node_incoming.clone(),
@@ -131,8 +122,7 @@ fn names(node: &Node, core: &Core, members: &[Member], unconnected: (u8, u8)) ->
             .or_else(listens)
             .unwrap_or_default(),
         member_id: text_of(Some(core.incarnation)),
-        segment,
-        weight,
+        ..NodeNames::default()
     }
 }
 

@@ -15,9 +15,12 @@ const PROTOCOL: i64 = 1;
 
 /// Returns all variables, taken at one moment.
 pub fn collect(node: &Node) -> Stats {
-    let delay_margin_ms = {
+    let (segment, delay_margin_ms) = {
         let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-        options.duration_ms("evs.delay_margin")
+        (
+            options.int("gmcast.segment"),
+            options.duration_ms("evs.delay_margin"),
+        )
     };
     let commit_time = node.times.commits().to_string();
     let (mut stats, of_commits) = node.peek(|core| {
@@ -41,7 +44,7 @@ pub fn collect(node: &Node) -> Stats {
             trireme_lost_from: core.engine.lost_from().map(|gtid| gtid.to_string()),
             trireme_catching_up: status.progress.map(|progress| progress.to_string()),
             gcomm_uuid: core.incarnation.to_string(),
-            gmcast_segment: link.group.config().me.segment.to_string(),
+            gmcast_segment: segment.to_string(),
             ..GroupStats::default()
         });
         let own = (core.engine.link()).map(|link| own_stats(core, link, &status));

@@ -1,8 +1,8 @@
 //! The members and their states: joiner, donor, joined, synced. They follow views and the members' own submissions, are
 //! a part of the control state, and so are equal on all nodes. The donor of each joiner is chosen here, too.
 //!
-//! Every node computes this alike, so a changed rule is a change of protocol: nodes with the old rule and nodes with the
-//! new one must not be in one cluster (docs/formats.md).
+//! Every node computes this alike, so a changed rule is a change of protocol: nodes with the old rule and nodes with
+//! the new one must not be in one cluster (docs/formats.md).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -213,8 +213,8 @@ impl MemberStates {
         self.configuration.data_members().filter(in_step).count()
     }
 
-    /// Returns true if this member may be left out of flow control: at least two others keep pace. If one of them writes, the
-    /// other still bounds its backlog.
+    /// Returns true if this member may be left out of flow control: at least two others keep pace. If one of them
+    /// writes, the other still bounds its backlog.
     pub(crate) fn may_leave_out(&self, member: Incarnation) -> bool {
         let enough = self.in_step() > 2 || planted(Mutant::LastSyncedLeftOut);
         enough && self.state_of(member) == Some(NodeState::Synced)

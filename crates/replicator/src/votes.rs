@@ -34,11 +34,12 @@ struct Open {
 
 /// The member from which the entry of a vote came.
 pub(crate) enum Origin {
-    /// Of a write-set: it had committed it before any other member could fail to apply it. Its success counts even if no
-    /// one awaits its ballot.
+    /// Of a write-set: it had committed it before any other member could fail to apply it. Its success counts even if
+    /// no one awaits its ballot.
     HasCommitted(Incarnation),
-    /// Of an action that all execute in the order, with the seqno up to which it has reported to have applied everything.
-    /// Its ballot is awaited in any state: its client may be told of a success that nobody else who votes knows of.
+    /// Of an action that all execute in the order, with the seqno up to which it has reported to have applied
+    /// everything. Its ballot is awaited in any state: its client may be told of a success that nobody else who votes
+    /// knows of.
     Executes(Incarnation, Seqno),
 }
 

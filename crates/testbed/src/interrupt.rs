@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP (the terminal was closed): the program checks for them between steps, so that it can stop its servers before it ends.
+//! Ctrl-C, SIGTERM and SIGHUP (the terminal was closed): the program checks for them between steps, so that it can stop
+//! its servers before it ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -55,8 +55,8 @@ impl Membership<'_> {
         self.announce();
     }
 
-    /// With each heartbeat: repeats the request of [`Self::weight_changed`] until the order has heeded it. The leader may have
-    /// died, have transferred leadership, or never have heard it.
+    /// With each heartbeat: repeats the request of [`Self::weight_changed`] until the order has heeded it. The leader
+    /// may have died, have transferred leadership, or never have heard it.
     pub(crate) fn pursue_weight(&mut self) {
         let weight = self.context.config().me.full_weight;
         let seat = self.log.latest().member(self.me());

@@ -21,6 +21,16 @@ fn mute(cores: &mut Cores) -> usize {
     cores.start(member(5), Recovered::default())
 }
 
+/// Another process of this node's replica.
+fn start_another(cores: &mut Cores, node: usize, name: &str) -> usize {
+    let another = Member {
+        incarnation: Incarnation(Uuid([66; 16])),
+        name: name.into(),
+        ..member(node)
+    };
+    cores.start(another, Recovered::default())
+}
+
 /// Why `node` was refused.
 fn refusal(cores: &Cores, node: usize) -> Option<&str> {
     let mut actions = cores.nodes[node].actions.iter();
@@ -101,12 +111,7 @@ fn a_copied_data_directory_is_refused_while_its_duplicate_is_connected() {
         (0, "is this node's own"),
     ] {
         let mut cores = Cores::of(2);
-        let copy = Member {
-            incarnation: Incarnation(Uuid([66; 16])),
-            name: "copy".into(),
-            ..member(duplicate)
-        };
-        let node = cores.start(copy, Recovered::default());
+        let node = start_another(&mut cores, duplicate, "copy");
         cores.pass(1_000);
         let reason = refusal(&cores, node).expect("refused");
         assert!(reason.contains(text), "{reason}");
@@ -116,12 +121,7 @@ fn a_copied_data_directory_is_refused_while_its_duplicate_is_connected() {
     // Its duplicate is dead: it is the same node, started again.
     let mut cores = Cores::of(3);
     cores.kill(1);
-    let again = Member {
-        incarnation: Incarnation(Uuid([66; 16])),
-        name: "again".into(),
-        ..member(1)
-    };
-    let node = cores.start(again, Recovered::default());
+    let node = start_another(&mut cores, 1, "again");
     cores.pass(1_000);
     assert_eq!(refusal(&cores, node), None);
     assert_eq!(cores.members(0), ["node0", "node2", "again"]);
@@ -134,12 +134,7 @@ fn a_process_beside_the_silent_one_of_its_replica_is_neither_refused_nor_admitte
     cores.nodes[0].group.config_mut().suspect_timeout_ms = 60_000;
     cores.cut.extend([(1, 0), (1, 2), (0, 1), (2, 1)]);
     cores.pass_for(&[0, 2], 2_000);
-    let again = Member {
-        incarnation: Incarnation(Uuid([66; 16])),
-        name: "again".into(),
-        ..member(1)
-    };
-    let node = cores.start(again, Recovered::default());
+    let node = start_another(&mut cores, 1, "again");
     cores.cut.extend([(1, node), (node, 1)]);
     cores.pass_for(&[0, 2, node], 2_000);
     assert_eq!(refusal(&cores, node), None);

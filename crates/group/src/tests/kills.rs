@@ -182,33 +182,38 @@ fn a_peer_does_not_talk_this_member_up_to_the_last_term() {
     assert!(group.vote.number_seen() <= before + 2 * NUMBER_STEP_MAX);
 }
 
+/// The number of the highest term that node 1 believes, in a term of this node.
+fn far_term(cores: &Cores, node: usize) -> Term {
+    Term {
+        number: cores.nodes[1].group.term().number + NUMBER_STEP_MAX,
+        replica: replica(node),
+    }
+}
+
+/// The leader dies, and one of the other two must lead within this time.
+fn elect_another(cores: &mut Cores, within_ms: u64) {
+    cores.kill(0);
+    cores.pass_for(&[1, 2], within_ms);
+    assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
+}
+
 /// The number that a peer made this member see must be one that all others believe.
 #[test]
 fn a_peer_that_talks_of_high_terms_stops_no_election() {
     let mut cores = Cores::of(3);
-    let number = cores.nodes[1].group.term().number + NUMBER_STEP_MAX;
-    let promised = Term {
-        number,
-        replica: replica(2),
-    };
+    let promised = far_term(&cores, 2);
     for node in [0, 1] {
         cores.say(2, node, Message::Refuse { promised });
     }
     cores.say(1, 2, Message::Refuse { promised });
-    cores.kill(0);
-    cores.pass_for(&[1, 2], 10_000);
-    assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
+    elect_another(&mut cores, 10_000);
 }
 
 /// The same if only one member has promised the number: the others pass it step by step.
 #[test]
 fn a_peer_that_is_promised_a_high_term_stops_no_election() {
     let mut cores = Cores::of(3);
-    let number = cores.nodes[1].group.term().number + NUMBER_STEP_MAX;
-    let term = Term {
-        number,
-        replica: replica(5),
-    };
+    let term = far_term(&cores, 5);
     let stranger = cores.start(member(5), Default::default());
     cores
         .cut
@@ -216,9 +221,7 @@ fn a_peer_that_is_promised_a_high_term_stops_no_election() {
     cores.say(stranger, 1, Message::Prepare { term, forced: None });
     assert_eq!(cores.nodes[1].group.term(), term);
     cores.kill(stranger);
-    cores.kill(0);
-    cores.pass_for(&[1, 2], 20_000);
-    assert!((1..3).any(|node| cores.nodes[node].group.is_leader()));
+    elect_another(&mut cores, 20_000);
 }
 
 /// A member that lags behind would take its long frames for a stranger's, and drop the link again and again.

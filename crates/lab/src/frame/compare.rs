@@ -33,7 +33,7 @@ pub struct Side<'a> {
 }
 
 /// The values of `figure` on both sides, in each repetition that both have.
-pub fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Vec<(f64, f64)> {
+fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Vec<(f64, f64)> {
     let mut repetitions: Vec<u32> = records.iter().map(|r| r.cell.repetition).collect();
     repetitions.sort_unstable();
     repetitions.dedup();
@@ -44,6 +44,15 @@ pub fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) 
     repetitions
         .into_iter()
         .filter_map(|n| Some((value(first, n)?, value(second, n)?)))
+        .collect()
+}
+
+/// The ratios of `figure` of the first side to that of the second, in each repetition that both have.
+pub fn ratios(records: &[Record], sides: (&Side, &Side), figure: &str) -> Vec<f64> {
+    let pairs = pairs(records, sides, figure).into_iter();
+    pairs
+        .filter(|(_, second)| *second > 0.0)
+        .map(|(first, second)| first / second)
         .collect()
 }
 
@@ -59,9 +68,9 @@ pub struct Comparison {
 impl Comparison {
     /// Compares `figure` of the two sides; None without a repetition that both have.
     pub fn of(records: &[Record], sides: (&Side, &Side), figure: &str, by: By) -> Option<Self> {
-        let pairs = pairs(records, sides, figure);
         let difference = |part: f64| {
-            let all: Vec<f64> = pairs.iter().map(|(a, b)| a - part * b).collect();
+            let pairs = pairs(records, sides, figure).into_iter();
+            let all: Vec<f64> = pairs.map(|(a, b)| a - part * b).collect();
             let mean = all.iter().sum::<f64>() / all.len() as f64;
             (!all.is_empty()).then(|| Self::new(mean, mean_interval(&all), all.len()))
         };
@@ -69,11 +78,7 @@ impl Comparison {
             By::Difference => difference(1.0),
             By::LessPart(part) => difference(part),
             By::Ratio => {
-                let all: Vec<f64> = pairs
-                    .iter()
-                    .filter(|(_, b)| *b > 0.0)
-                    .map(|(a, b)| a / b)
-                    .collect();
+                let all = ratios(records, sides, figure);
                 let mean = geometric_mean(&all)?;
                 let logs: Vec<f64> = all.iter().map(|ratio| ratio.ln()).collect();
                 let interval = mean_interval(&logs).map(|(low, high)| (low.exp(), high.exp()));

@@ -107,6 +107,7 @@ pub trait Experiment<G: Ground = Servers> {
         "the article"
     }
 
-    /// The claims, with verdicts from the raw data. A planned cell that was not measured yet has a record that is not complete.
+    /// The claims, with verdicts from the raw data. A planned cell that was not measured yet has a record that is not
+    /// complete.
     fn claims(&self, records: &[Record]) -> Vec<Claim>;
 }

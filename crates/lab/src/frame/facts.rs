@@ -12,7 +12,8 @@ pub const COMMIT: &str = env!("TRIREME_COMMIT");
 /// The fact that differs at each start.
 const LOAD: &str = "load before";
 
-/// The facts of a part of a run: from its first measurement until another part begins, on another machine or build, say.
+/// The facts of a part of a run: from its first measurement until another part begins, on another machine or build,
+/// say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The begin of its first measurement, UTC.

@@ -1,7 +1,7 @@
 //! Whether one system is faster than another at every level of a factor.
 
 use super::claims::{State, Verdict};
-use super::compare::{Side, pairs};
+use super::compare::{Side, ratios};
 use super::record::{Cell, Record};
 use crate::stats::{geometric_mean, mean_interval};
 
@@ -82,11 +82,7 @@ pub fn paired_ratios(
         system,
         chosen: &chosen,
     };
-    pairs(records, (&side(system), &side(other)), figure)
-        .into_iter()
-        .filter(|(_, other)| *other > 0.0)
-        .map(|(value, other)| value / other)
-        .collect()
+    ratios(records, (&side(system), &side(other)), figure)
 }
 
 #[cfg(test)]

@@ -31,14 +31,14 @@ mod shares;
 
 pub use chart::{Axis, Chart, Point, Series, number};
 pub use claims::{Claim, State, Verdict};
-pub use compare::{By, Comparison, Side, Wanted, judge, pairs};
+pub use compare::{By, Comparison, Side, Wanted, judge, ratios};
 pub use error::LabError;
 pub use experiment::{Experiment, Table, shown};
 pub use facts::versions;
 pub use faster::{faster_everywhere, paired_ratios};
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
-pub use record::{Cell, Measured, NOT_MEASURED, Record, values};
+pub use record::{Cell, Measured, NOT_MEASURED, Record, measured_points, planned_points, values};
 pub use report::Absent;
 pub use runner::{choices, run};
 pub use servers::{Found, Servers, Setup, find_systems, sort_out};

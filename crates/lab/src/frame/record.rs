@@ -1,7 +1,7 @@
 //! The data of a run: cells, and the record of each measured cell. Only complete records count in charts, tables and
 //! verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,34 @@ impl Record {
             measured: Measured::default(),
         }
     }
+}
+
+/// The points at which a system was measured, in order; `point`: that of a cell, if it has one.
+pub fn measured_points<P: Ord>(
+    records: &[Record],
+    system: &str,
+    point: impl Fn(&Cell) -> Option<P>,
+) -> Vec<P> {
+    points(records.iter().filter(|r| r.complete), system, point)
+}
+
+/// The points at which a system was or will be measured, in order.
+pub fn planned_points<P: Ord>(
+    records: &[Record],
+    system: &str,
+    point: impl Fn(&Cell) -> Option<P>,
+) -> Vec<P> {
+    points(records.iter(), system, point)
+}
+
+fn points<'a, P: Ord>(
+    records: impl Iterator<Item = &'a Record>,
+    system: &str,
+    point: impl Fn(&Cell) -> Option<P>,
+) -> Vec<P> {
+    let of_system = records.filter(|r| r.cell.system == system);
+    let points: BTreeSet<P> = of_system.filter_map(|r| point(&r.cell)).collect();
+    points.into_iter().collect()
 }
 
 /// The values of a figure in the complete records of `system` that `chosen` picks, in order of repetition.

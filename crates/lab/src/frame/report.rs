@@ -46,8 +46,8 @@ impl<G: Ground> Report<'_, G> {
         self.notebook.records()
     }
 
-    /// The claims, judged by the raw data and by what is still missing: a claim about every point is not settled while one
-    /// is not measured.
+    /// The claims, judged by the raw data and by what is still missing: a claim about every point is not settled while
+    /// one is not measured.
     pub fn claims(&self) -> Vec<Claim> {
         let records = self.records();
         let measured: BTreeSet<&Cell> = records.iter().map(|r| &r.cell).collect();

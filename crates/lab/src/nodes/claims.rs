@@ -138,8 +138,8 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// False if a run of one of the points ended before its time, because the clients could not keep up with their rate:
-    /// its length is not the one that the point names.
+    /// False if a run of one of the points ended before its time, because the clients could not keep up with their
+    /// rate: its length is not the one that the point names.
     fn lasted(&self, (first, second): &(Point, Point)) -> bool {
         let lasted = |point: &Point| {
             let all = values(self.records, self.system, SECONDS, |cell| {

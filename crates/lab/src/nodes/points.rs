@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::frame::{Cell, Record};
+use crate::frame::{self, Cell, Record, measured_points};
 
 /// A factor of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,20 +92,12 @@ impl Point {
 
 /// The points at which a system was measured, in order.
 pub fn points_of(records: &[Record], system: &str) -> Vec<Point> {
-    points(records, system, |record| record.complete)
+    measured_points(records, system, |cell| Some(Point::of(cell)))
 }
 
 /// The points at which a system was or will be measured, in order.
 pub fn planned_points(records: &[Record], system: &str) -> Vec<Point> {
-    points(records, system, |_| true)
-}
-
-fn points(records: &[Record], system: &str, counts: impl Fn(&Record) -> bool) -> Vec<Point> {
-    let chosen = records
-        .iter()
-        .filter(|r| counts(r) && r.cell.system == system);
-    let points: BTreeSet<Point> = chosen.map(|r| Point::of(&r.cell)).collect();
-    points.into_iter().collect()
+    frame::planned_points(records, system, |cell| Some(Point::of(cell)))
 }
 
 /// Groups of points that differ in only one factor and have at least two levels of it. Each group is sorted by level.

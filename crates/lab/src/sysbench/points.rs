@@ -1,10 +1,8 @@
 //! The points of the experiment (the levels of its factors), and the points that the records have.
 
-use std::collections::BTreeSet;
-
 use super::figures::TX_PER_S;
 use super::plan::PLAIN;
-use crate::frame::{Cell, Record, values};
+use crate::frame::{self, Cell, Record, measured_points, values};
 use crate::stats::median;
 
 /// The purpose of a cell.
@@ -70,6 +68,11 @@ impl Point {
         }
     }
 
+    /// The point of a cell of this part.
+    fn in_part(cell: &Cell, part: Part) -> Option<Self> {
+        Some(Self::of(cell)).filter(|point| point.part == part)
+    }
+
     /// Whether a cell is at this point.
     pub fn has(&self, cell: &Cell) -> bool {
         Self::of(cell) == *self
@@ -83,25 +86,12 @@ impl Point {
 
 /// The sorted points of a part at which a system was measured.
 pub fn points_of(records: &[Record], system: &str, part: Part) -> Vec<Point> {
-    points(records, system, part, |record| record.complete)
+    measured_points(records, system, |cell| Point::in_part(cell, part))
 }
 
 /// The sorted points of a part at which a system was or will be measured.
 pub fn planned_points(records: &[Record], system: &str, part: Part) -> Vec<Point> {
-    points(records, system, part, |_| true)
-}
-
-fn points(
-    records: &[Record],
-    system: &str,
-    part: Part,
-    counts: impl Fn(&Record) -> bool,
-) -> Vec<Point> {
-    let chosen = records
-        .iter()
-        .filter(|r| counts(r) && r.cell.system == system);
-    let points: BTreeSet<Point> = chosen.map(|r| Point::of(&r.cell)).collect();
-    points.into_iter().filter(|p| p.part == part).collect()
+    frame::planned_points(records, system, |cell| Point::in_part(cell, part))
 }
 
 /// The number of threads with the highest median in the sweep; of equal ones the smallest.

@@ -5,7 +5,7 @@ use trireme_testbed::systems::plain_of;
 use super::figures::{DEADLOCKS_PER_S, ERRORS, OTHER_ERRORS, TX_PER_S, commits_of_node};
 use super::plan::{ARTICLE_THREADS, PLAIN, Plan};
 use super::points::{Part, Point, best_threads, points_of};
-use crate::frame::{Cell, Record, Side, Table, pairs, shown, values};
+use crate::frame::{Cell, Record, Side, Table, ratios, shown, values};
 use crate::stats::{geometric_mean, median};
 
 /// A row of the article: transactions/s, deadlocks/s, mean and 95th percentile in ms.
@@ -117,11 +117,7 @@ impl Row {
             system: other.0,
             chosen: &|cell: &Cell| other.1.has(cell),
         };
-        let pairs = pairs(records, (&own, &other), figure).into_iter();
-        pairs
-            .filter(|(_, other)| *other > 0.0)
-            .map(|(own, other)| own / other)
-            .collect()
+        ratios(records, (&own, &other), figure)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::plan::{LOAD, RUN};
-use crate::frame::{Cell, Record, values};
+use crate::frame::{self, Cell, Record, measured_points, values};
 use crate::stats::median;
 
 /// A point of the experiment at which transactions ran.
@@ -48,22 +48,12 @@ impl RunPoint {
 
 /// All points at which a system was measured.
 pub fn points_of(records: &[Record], system: &str) -> Vec<RunPoint> {
-    points(records, system, |record| record.complete)
+    measured_points(records, system, RunPoint::of)
 }
 
 /// All points at which a system was or will be measured.
 pub fn planned_points(records: &[Record], system: &str) -> Vec<RunPoint> {
-    points(records, system, |_| true)
-}
-
-fn points(records: &[Record], system: &str, counts: impl Fn(&Record) -> bool) -> Vec<RunPoint> {
-    let chosen = records
-        .iter()
-        .filter(|r| counts(r) && r.cell.system == system);
-    let points: BTreeSet<RunPoint> = chosen
-        .filter_map(|record| RunPoint::of(&record.cell))
-        .collect();
-    points.into_iter().collect()
+    frame::planned_points(records, system, RunPoint::of)
 }
 
 /// The point with the largest `figure` among a system's points that `chosen` picks; None while one of them is not

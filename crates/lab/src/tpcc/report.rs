@@ -8,7 +8,7 @@ use super::input::Kind;
 use super::loader;
 use super::plan::Plan;
 use super::points::{RunPoint, best, is_load, levels, loaded_nodes, points_of, warehouses};
-use crate::frame::{Cell, Record, Side, Table, pairs, shown, values};
+use crate::frame::{Cell, Record, Side, Table, ratios, shown, values};
 use crate::stats::median;
 
 /// The paragraphs above the results.
@@ -146,8 +146,8 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     }
 }
 
-/// The median of the ratios, of each repetition, to the best point of the plain server on the same server program, with as
-/// many warehouses.
+/// The median of the ratios, of each repetition, to the best point of the plain server on the same server program, with
+/// as many warehouses.
 fn to_plain(records: &[Record], row: &Row) -> Option<String> {
     let w = row.point.warehouses;
     let reference = plain_of(&row.system);
@@ -160,11 +160,7 @@ fn to_plain(records: &[Record], row: &Row) -> Option<String> {
         system: reference,
         chosen: &|cell| plain.has(cell),
     };
-    let pairs = pairs(records, (&own, &reference), NOTPM).into_iter();
-    let ratios: Vec<f64> = pairs
-        .filter(|(_, plain)| *plain > 0.0)
-        .map(|(own, plain)| own / plain)
-        .collect();
+    let ratios = ratios(records, (&own, &reference), NOTPM);
     median(&ratios).map(|ratio| format!("{ratio:.2}"))
 }
 

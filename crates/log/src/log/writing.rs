@@ -79,8 +79,8 @@ impl Log {
         Ok(())
     }
 
-    /// Flushes bytes that were written before, and nothing else: also after a failed write, which has poisoned the log. After a
-    /// failed flush it fails.
+    /// Flushes bytes that were written before, and nothing else: also after a failed write, which has poisoned the log.
+    /// After a failed flush it fails.
     pub fn flush_written(&mut self) -> Result<(), LogError> {
         let mut files = Vec::new();
         for number in self.unflushed_segments() {

@@ -71,3 +71,6 @@ impl Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -232,7 +232,8 @@ impl Options {
     /// Returns the options of the connection. From the first connection on, more defaults are shown.
     ///
     /// # Errors
-    /// If the node address is invalid, or an option of the address; then the options of the address before are in force.
+    /// If the node address is invalid, or an option of the address; then the options of the address before are in
+    /// force.
     pub fn for_connection(&mut self, cluster: &ClusterUrl) -> Result<Options, OptionError> {
         if let Some(error) = &self.bad_node_address {
             return Err(error.clone().into());

@@ -151,8 +151,8 @@ impl Transactions {
             .any(|t| matches!(t.phase, Phase::Replicating { aborted: true, .. }))
     }
 
-    /// Handles replay_trx(). Returns the cause of the replay; None: there is nothing to replay. A victim that the server
-    /// has marked between certify() and commit_order_enter() comes here without entering commit order first.
+    /// Handles replay_trx(). Returns the cause of the replay; None: there is nothing to replay. A victim that the
+    /// server has marked between certify() and commit_order_enter() comes here without entering commit order first.
     pub(crate) fn await_replay(
         &mut self,
         id: TrxId,

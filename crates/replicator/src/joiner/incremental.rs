@@ -375,8 +375,8 @@ impl Joiner<'_> {
         control.members.choose_donor(self.context.me(), preference)
     }
 
-    /// Returns true if the donor has answered just now; otherwise it may be dead, with nobody having noticed yet. Also true
-    /// for a server whose script always runs: it waits for its donor, and cannot go on without.
+    /// Returns true if the donor has answered just now; otherwise it may be dead, with nobody having noticed yet. Also
+    /// true for a server whose script always runs: it waits for its donor, and cannot go on without.
     fn donor_lives(&self) -> bool {
         let must_wait = self.context.options().script_before_ist == ScriptBeforeIst::Always;
         let answers = |donor| (self.transfer.ist()).is_some_and(|ist| ist.was_shown_by(donor));

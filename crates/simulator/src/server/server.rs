@@ -249,6 +249,11 @@ impl Server {
         self.db.position()
     }
 
+    /// The same, before the server runs; afterwards it says nothing any more.
+    pub fn recovered_at_start(&self) -> Option<Gtid> {
+        (!self.is_running()).then(|| self.recovered())
+    }
+
     /// The position up to which the database really holds everything; undefined if it has diverged.
     pub fn holds(&self) -> Gtid {
         self.db.datadir.holds()

@@ -109,13 +109,11 @@ impl World {
             machine.doomed = false;
         }
         process.begin_connection(machine.starts(), incarnation, machine.disk.failed_syncs());
-        let database = process.server.recovered();
         let held = process.server.holds();
         // The process was killed after it had left the cluster: its saved seqno alone cannot be trusted.
         let must_know = bootstrap || machine.saved.is_doubtful() || !served;
-        // The position of a server's start says nothing any more once it runs.
-        let passed_position = (passed_position || must_know) && !process.server.is_running();
-        let database = passed_position.then_some(database);
+        let database = process.server.recovered_at_start();
+        let database = database.filter(|_| passed_position || must_know);
         let bootstrapped = database.filter(|_| bootstrap);
         let (saved, disk) = (&machine.saved, &machine.disk);
         let (local, fresh) = match saved.unvouched_position(bootstrapped, disk) {

@@ -1,0 +1,193 @@
+//! The book of addresses on a clock of its own.
+
+use super::*;
+
+const PACE: Pace = Pace {
+    min_ms: 50,
+    max_ms: 1000,
+    slow_ms: 10_000,
+};
+
+fn at(host: &str) -> HostPort {
+    HostPort {
+        host: host.to_owned(),
+        port: 1,
+    }
+}
+
+fn dial(book: &mut AddressBook, address: &HostPort, found: Vec<SocketAddr>) -> Option<SocketAddr> {
+    book.resolving(address);
+    book.resolved(address, found)
+}
+
+#[test]
+fn pauses_grow_and_learnt_addresses_fade() {
+    let mut book = AddressBook::new(PACE);
+    book.add(at("seed"), true, 0);
+    book.add(at("learnt"), false, 0);
+    let mut now_ms = 0;
+    let mut pauses = Vec::new();
+    while now_ms < 70_000 {
+        book.failed(&at("seed"), now_ms);
+        let next = book.targets[&at("seed")].next_call_ms;
+        pauses.push(next - now_ms);
+        book.failed(&at("learnt"), now_ms);
+        now_ms = next;
+    }
+    assert_eq!(pauses[..6], [50, 100, 200, 400, 800, 1000]);
+    assert_eq!(*pauses.last().unwrap(), 1000);
+    assert_eq!(book.targets[&at("learnt")].pause_ms, 10_000);
+    assert!(!book.due(now_ms, |_| false).contains(&at("learnt")));
+    book.add(at("learnt"), false, now_ms);
+    assert!(
+        book.due(now_ms, |_| false).contains(&at("learnt")),
+        "news of an address call it at once"
+    );
+}
+
+#[test]
+fn linked_peers_and_oneself_are_not_called() {
+    let mut book = AddressBook::new(PACE);
+    book.add(at("a"), true, 0);
+    book.add(at("::1"), true, 0);
+    assert_eq!(
+        book.due(0, |_| true).len(),
+        2,
+        "an address not yet verified is called"
+    );
+    book.answered(&at("a"), [1; 16]);
+    dial(&mut book, &at("::1"), vec!["[::1]:1".parse().unwrap()]);
+    book.is_oneself(&at("::1"), 0);
+    assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
+    book.lost([1; 16], true, 7);
+    assert_eq!(
+        (book.due(7, |_| false), book.next_call_ms(|_| false)),
+        (vec![at("a")], Some(7))
+    );
+    book.slow_down(&at("a"), 7);
+    book.add(at("a"), false, 8);
+    assert!(
+        book.due(10_006, |_| false).is_empty(),
+        "hearsay does not hurry a call to who refused"
+    );
+    assert_eq!(book.due(10_007, |_| false), [at("a")]);
+    book.call_all(7);
+    book.lost([1; 16], false, 7);
+    assert!(
+        book.due(7, |_| false).is_empty(),
+        "a connection that does not last is no reason to hurry"
+    );
+}
+
+#[test]
+fn refused_means_every_address_of_the_name() {
+    let mut book = AddressBook::new(PACE);
+    let (v6, v4): (SocketAddr, SocketAddr) =
+        ("[::1]:1".parse().unwrap(), "127.0.0.1:1".parse().unwrap());
+    book.add(at("a"), true, 0);
+    assert_eq!(dial(&mut book, &at("a"), vec![v6, v4]), Some(v6));
+    assert_eq!(
+        book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
+        AfterFailure::Next(v4)
+    );
+    assert_eq!(
+        book.connect_failed(&at("a"), ErrorKind::TimedOut, 0),
+        AfterFailure::Pause
+    );
+    book.answered(&at("a"), [3; 16]);
+    dial(&mut book, &at("a"), vec![v4]);
+    let refused = AfterFailure::Refused(Some([3; 16]));
+    assert_eq!(
+        book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
+        refused
+    );
+}
+
+/// A headless service of Kubernetes names all pods, the own one among them.
+#[test]
+fn a_name_may_stand_for_several_nodes() {
+    let mut book = AddressBook::new(PACE);
+    let (own, b): (SocketAddr, SocketAddr) =
+        ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+    book.add(at("all"), true, 0);
+    for order in [[own, b], [b, own]] {
+        let mut next = dial(&mut book, &at("all"), order.to_vec());
+        let mut called = Vec::new();
+        while let Some(remote) = next {
+            called.push(remote);
+            next = match remote == own {
+                true => book.is_oneself(&at("all"), 0),
+                false => book.next_address(&at("all")),
+            };
+        }
+        assert_eq!(called, order);
+        book.failed(&at("all"), 0);
+        assert_eq!(
+            book.due(PACE.max_ms, |_| false),
+            [at("all")],
+            "called again: others may be there later"
+        );
+    }
+    // One address of each family is one node.
+    let six: SocketAddr = "[fd00::1]:1".parse().unwrap();
+    dial(&mut book, &at("all"), vec![own, six]);
+    assert_eq!(book.is_oneself(&at("all"), 0), None);
+    assert!(book.due(PACE.max_ms, |_| false).is_empty());
+}
+
+/// After a stop of the whole cluster, a headless service names only the own pod at first.
+#[test]
+fn a_name_of_oneself_alone_may_stand_for_others_later() {
+    let mut book = AddressBook::new(PACE);
+    let (own, b): (SocketAddr, SocketAddr) =
+        ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+    let is_listed_as_oneself = |book: &AddressBook| book.seeds().all(|(_, _, oneself)| oneself);
+    book.add(at("all"), true, 0);
+    for now_ms in [0, PACE.slow_ms] {
+        assert_eq!(book.due(now_ms, |_| false), [at("all")]);
+        assert_eq!(dial(&mut book, &at("all"), vec![own]), Some(own));
+        assert_eq!(book.is_oneself(&at("all"), now_ms), None);
+        assert!(is_listed_as_oneself(&book));
+        let again_ms = now_ms + PACE.slow_ms;
+        assert!(book.due(again_ms - 1, |_| false).is_empty());
+        assert_eq!(book.next_call_ms(|_| false), Some(again_ms));
+    }
+    assert_eq!(dial(&mut book, &at("all"), vec![b]), Some(b));
+    assert!(is_listed_as_oneself(&book), "until another node answers");
+    book.answered(&at("all"), [2; 16]);
+    assert!(!is_listed_as_oneself(&book));
+    // A name of several nodes is missing while the others do not answer.
+    book.failed(&at("all"), 0);
+    for found in [vec![own], vec![own, b]] {
+        let several = found.len() > 1;
+        dial(&mut book, &at("all"), found);
+        book.is_oneself(&at("all"), 0);
+        assert_eq!(is_listed_as_oneself(&book), !several);
+    }
+}
+
+#[test]
+fn the_own_literal_address_is_never_called_again() {
+    let mut book = AddressBook::new(PACE);
+    let own = at("10.0.0.1");
+    book.add(own.clone(), true, 0);
+    dial(&mut book, &own, vec![own.literal().unwrap()]);
+    assert_eq!(book.is_oneself(&own, 0), None);
+    book.add(own.clone(), true, 1);
+    book.call_all(2);
+    assert!(book.due(u64::MAX, |_| false).is_empty());
+    assert!(book.seeds().all(|(_, _, oneself)| oneself));
+}
+
+#[test]
+fn learnt_addresses_are_bounded() {
+    let mut book = AddressBook::new(PACE);
+    for i in 0..MAX_LEARNT {
+        book.add(at(&i.to_string()), false, 0);
+    }
+    book.add(at("late"), false, 0);
+    assert!(!book.targets.contains_key(&at("late")));
+    book.failed(&at("7"), 5);
+    book.add(at("late"), false, 9);
+    assert!(book.targets.contains_key(&at("late")) && !book.targets.contains_key(&at("7")));
+}
