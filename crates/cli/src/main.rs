@@ -188,8 +188,7 @@ fn main() -> ExitCode {
         true => (arbitrator::GARBD, Command::Arbitrator(Garbd::parse().args)),
         false => ("trireme", Cli::parse().command),
     };
-    let interrupts = interrupt::install().map_err(AnyError::from);
-    match interrupts.and_then(|()| run(command)) {
+    match interruptible(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) if interrupt::check() == Err(Interrupted) => {
             eprintln!("{name}: interrupted");
@@ -207,6 +206,28 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+impl Command {
+    /// Whether servers may run that the program has to stop before it ends.
+    fn has_servers(&self) -> bool {
+        matches!(
+            self,
+            Self::Bench(_)
+                | Self::Cluster(ClusterCommand::Up(_))
+                | Self::Crash(_)
+                | Self::Demo { .. }
+                | Self::Soak { .. }
+        )
+    }
+}
+
+fn interruptible(command: Command) -> Result<(), AnyError> {
+    interrupt::install()?;
+    if command.has_servers() {
+        interrupt::install_for_hangup()?;
+    }
+    run(command)
 }
 
 fn run(command: Command) -> Result<(), AnyError> {
