@@ -32,8 +32,7 @@ pub enum Found {
     State,
     /// No file, or an empty one; the position is unknown and bootstrapping is safe.
     Nothing,
-    /// Another process holds the file's lock, so it was not read: treated as [`Found::Nothing`], as in Galera. Nothing
-    /// is written either, since the other process would overwrite it.
+    /// Another process holds the file's lock, so it was not read: a server runs on this data directory already.
     LockedByOther,
 }
 
