@@ -1,7 +1,6 @@
 //! Ctrl-C and SIGTERM, and SIGHUP (the terminal was closed) for a program with servers: the program checks for them
 //! between steps, so that it can stop its servers before it ends.
 
-use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,6 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::process;
 
 static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -26,7 +27,7 @@ pub fn install() -> io::Result<()> {
 
 /// Handles SIGHUP as [`install`] does its signals, unless `nohup` has made the process ignore it.
 pub fn install_for_hangup() -> io::Result<()> {
-    match is_ignored(SIGHUP)? {
+    match process::is_ignored(SIGHUP)? {
         true => Ok(()),
         false => handle(SIGHUP),
     }
@@ -38,15 +39,6 @@ fn handle(signal: i32) -> io::Result<()> {
     signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
     signal_hook::flag::register(signal, Arc::clone(flag))?;
     Ok(())
-}
-
-/// Whether this process ignores `signal`: the mask `SigIgn` of proc(5).
-fn is_ignored(signal: i32) -> io::Result<bool> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let mask = status
-        .lines()
-        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    Ok(mask.is_some_and(|mask| mask & 1 << (signal - 1) != 0))
 }
 
 /// Fails if the user has asked to stop. Never fails without [`install`].

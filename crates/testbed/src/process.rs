@@ -67,6 +67,14 @@ pub fn ended_children_cpu_ms() -> Option<u64> {
     cpu_ticks(&stat, CHILDRENS_TICKS).map(|ticks| ticks * 10)
 }
 
+/// Returns true if this process ignores `signal`, as `nohup` makes it ignore SIGHUP (the mask `SigIgn` of proc(5)).
+pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let mask = status_field(&status, "SigIgn:");
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    Ok(mask.is_some_and(|mask| mask & 1 << (signal - 1) != 0))
+}
+
 /// The last `lines` lines of a text file; empty when it cannot be read.
 pub fn tail(path: &Path, lines: usize) -> Vec<String> {
     let bytes = fs::read(path).unwrap_or_default();
@@ -79,11 +87,15 @@ pub fn tail(path: &Path, lines: usize) -> Vec<String> {
 }
 
 fn parse_rss_bytes(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let size = status_field(status, "VmRSS:")?;
+    let kib: u64 = size.strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
+}
+
+/// The value in the line of `/proc/PID/status` that begins with `key`.
+fn status_field<'a>(status: &'a str, key: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    lines.find_map(|line| line.strip_prefix(key)).map(str::trim)
 }
 
 /// The index of `utime`, which `stime` follows: proc(5) calls them fields 14 and 15, and the first after the name is
