@@ -197,7 +197,7 @@ impl Changes {
             fork_after: 0,
             ..current.clone()
         };
-        leave_out_the_dead(branches, since, &mut next);
+        remove_the_gone(branches, since, &mut next);
         next.members
             .retain(|m| !self.leave.contains(&m.incarnation));
         for (incarnation, member) in self.admit {
@@ -271,7 +271,7 @@ fn vote(branches: Branches, member: &Member, is_member: bool) -> (bool, u8) {
 }
 
 /// Removes members that are gone, if the remaining members keep the majority (rule 10).
-fn leave_out_the_dead(branches: Branches, since: TimeMs, next: &mut Configuration) {
+fn remove_the_gone(branches: Branches, since: TimeMs, next: &mut Configuration) {
     let gone = |m: &Member| is_gone(branches, since, m);
     if next.is_majority(next.weight_of(|m| !gone(m))) {
         next.members.retain(|m| !gone(m));

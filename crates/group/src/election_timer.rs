@@ -10,7 +10,7 @@ use crate::round_trips::STALE_MS;
 /// With each heartbeat, the longest silence shrinks by this fraction: one part in so many.
 const FORGOTTEN: TimeMs = 128;
 /// Time between the starts of two candidates with neighbouring process ranks.
-pub(crate) const STAGGER_MS: TimeMs = 60;
+const STAGGER_MS: TimeMs = 60;
 /// The first candidate starts this long after the leader timeout: the leader's last message may have reached the others
 /// a little later.
 const FIRST_MS: TimeMs = 20;
@@ -144,6 +144,12 @@ impl ElectionTimer {
     /// Moves the time at which the leader was heard last.
     pub(crate) fn shift_heard(&mut self, shift: impl Fn(&mut TimeMs)) {
         shift(&mut self.heard_at);
+    }
+
+    /// Returns a silence of the leader after which every member of so many ranks has stood, for the model check.
+    #[cfg(feature = "model")]
+    pub(crate) fn longest_wait_ms(&self, config: &Config, ranks: TimeMs) -> TimeMs {
+        self.timeout_ms(config) + FIRST_MS + ranks * STAGGER_MS
     }
 
     /// Changes to another clock, for the model check.

@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::dissemination::RESEND_AFTER_MS;
-use crate::election_timer::{ATTEMPT_MS, STAGGER_MS};
+use crate::election_timer::ATTEMPT_MS;
 use crate::group::Group;
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
@@ -20,7 +20,9 @@ impl Group {
             *stamp = now - old.saturating_sub(*stamp).min(oldest_ms);
         };
         let ranks = self.log.latest().members.len().max(1) as TimeMs;
-        let missed_ms = self.context.config().leader_timeout_ms + ranks * STAGGER_MS;
+        let missed_ms = self
+            .election_timer
+            .longest_wait_ms(self.context.config(), ranks);
         let suspect_ms = self.context.config().removal_timeout_ms().max(missed_ms);
 
         self.peers.shift_heard(|at| aged(at, suspect_ms));

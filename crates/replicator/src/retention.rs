@@ -138,9 +138,12 @@ impl Retention {
             Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
             _ => control.position,
         };
-        let keep_from = match context.is_arbitrator() {
-            true => needed_from, // it has no database
-            false if planted(Mutant::WaitingNotPinned) => needed_from,
+        // An arbitrator keeps them for the databases of the others.
+        let drops_unflushed = wraps
+            || planted(Mutant::WaitingNotPinned)
+            || context.is_arbitrator() && planted(Mutant::ArbitratorDropsUnflushed);
+        let keep_from = match drops_unflushed {
+            true => needed_from,
             false => {
                 let unflushed_ms = context.options().thresholds.unflushed_ms;
                 self.pins.keep(context.now_ms(), needed_from, unflushed_ms)
@@ -156,19 +159,19 @@ impl Retention {
         })
     }
 
-    /// Returns true if this node gives a peer the entry with this seqno. Peers get the newest gcache.size bytes,
-    /// entries that members of the view may lack, and the rest of a transfer that they have begun. Entries kept beyond
-    /// these are for this node's own database, for recovery, or for another joiner. `first`: the first seqno of the
-    /// log.
+    /// Returns true if this node gives a peer the entry with this seqno. A data member gives the newest gcache.size bytes,
+    /// entries that members of the view may lack, and the rest of a transfer that has begun. Entries kept beyond these
+    /// are for its own database, for recovery, or for another joiner. An arbitrator gives all that it keeps: it may be
+    /// the only member left with the entries. `first`: the first seqno of the newest gcache.size bytes.
     pub(crate) fn serves(
         &self,
         context: &Context,
-        low: Seqno,
         first: Option<Seqno>,
         (peer, seqno): (Incarnation, Seqno),
     ) -> bool {
-        first.is_some_and(|first| first <= seqno)
-            || seqno > others_may_lack_above(context, low)
+        context.is_arbitrator()
+            || first.is_some_and(|first| first <= seqno)
+            || seqno > others_may_lack_above(context)
             || self.served.goes_on(peer, seqno)
     }
 
@@ -178,16 +181,12 @@ impl Retention {
     }
 }
 
-/// Returns the seqno above which data members of the view, with their state, may lack entries. In a group with an
-/// arbitrator, the arbitrator may be the only one left to give them.
-fn others_may_lack_above(context: &Context, low: Seqno) -> Seqno {
+/// Returns the seqno above which data members of the view, with their state, may lack entries.
+fn others_may_lack_above(context: &Context) -> Seqno {
     let Some(control) = context.control() else {
         return 0;
     };
-    match context.is_arbitrator() {
-        true => control.certification.floor().min(low),
-        false => least(&control.members.applied_by_others(context.me())).unwrap_or(Seqno::MAX),
-    }
+    least(&control.members.applied_by_others(context.me())).unwrap_or(Seqno::MAX)
 }
 
 /// Returns the least of applied watermarks.
@@ -205,10 +204,10 @@ pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bo
     if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
         return true;
     }
-    let first = history.first_seqno().unwrap_or(control.seqno() + 1);
+    let has_all_above = |seqno: Seqno| seqno >= control.seqno() || history.has(seqno + 1);
     // The floor does not wait for a member that is far behind.
     let mut applied = control.members.applied().map(|(_, seqno)| seqno);
-    first <= control.certification.floor() + 1 && applied.all(|seqno| first <= seqno + 1)
+    has_all_above(control.certification.floor()) && applied.all(has_all_above)
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ impl Membership<'_> {
         offset: u32,
         history: &dyn History,
     ) {
-        let (low, first) = (self.executor.low(), history.first_seqno());
-        let serves = (self.retention).serves(self.context, low, first, (from, seqno));
+        let first = history.first_seqno();
+        let serves = (self.retention).serves(self.context, first, (from, seqno));
         if let Some(position) = history.position_of(seqno).filter(|_| serves) {
             let options = self.context.options();
             let (part_bytes, chunk_bytes) = (options.ist_part_bytes, options.ist_chunk_bytes);

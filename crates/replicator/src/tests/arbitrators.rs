@@ -1,6 +1,6 @@
 //! Members without a database: they keep the log, and nobody waits for what they apply.
 
-use trireme_certification::KeyType;
+use trireme_certification::{KeyType, Seqno};
 
 use super::driver::{Cluster, incarnation};
 use super::server::Toi;
@@ -119,6 +119,27 @@ fn an_arbitrator_waits_with_its_vote_for_who_is_behind_the_floor() {
     assert_eq!(voters(&cluster, 0), 3);
     assert_eq!(cluster.comment(arbitrator), "Joined");
     cluster.assert_settled();
+}
+
+#[test]
+fn an_arbitrator_gives_all_that_it_keeps() {
+    let mut cluster = Cluster::of(1);
+    let arbitrator = cluster.add_arbitrator();
+    // gcache.size is a byte.
+    cluster.nodes[arbitrator].records.sized_from = Seqno::MAX;
+    cluster.certify(0, "a", KeyType::Exclusive);
+    cluster.settle();
+    assert_eq!(voters(&cluster, 0), 2);
+    let (joiner, behind) = super::clients::copy_new(&mut cluster);
+    for _ in 0..3 {
+        cluster.certify(0, "a", KeyType::Exclusive);
+        cluster.settle();
+    }
+    cluster.event(0, Event::Disconnect);
+    cluster.settle();
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
 }
 
 #[test]
