@@ -35,8 +35,10 @@ make_root() {
     log=$root.log
     echo "debian-root: making $root (log: $log)"
     # Under another name until it is whole: a broken-off run leaves nothing that looks finished.
-    rm -rf "$root.new"
-    debootstrap --variant=minbase "$suite" "$root.new" "$mirror" > "$log" 2>&1 || die "debootstrap failed, see $log"
+    remove_unfinished
+    # What it mounts goes with its namespace, however it ends.
+    unshare --mount debootstrap --variant=minbase "$suite" "$root.new" "$mirror" > "$log" 2>&1 ||
+        die "debootstrap failed, see $log"
     # The machine's own settings for apt (a proxy, say) hold in the root, too.
     cp -r /etc/apt/apt.conf.d/. "$root.new/etc/apt/apt.conf.d/" 2>/dev/null || true
     cp /etc/resolv.conf "$root.new/etc/resolv.conf" 2>/dev/null || true
@@ -47,13 +49,19 @@ make_root() {
     mv "$root.new" "$root"
 }
 
+# Through a mount, rm would delete what is mounted: earlier versions of this script left the repository there.
+remove_unfinished() {
+    local mounts
+    mounts=$(findmnt --list --noheadings --output TARGET | grep -F "$(realpath -m "$root.new")/" || true)
+    [ -z "$mounts" ] || die "a broken-off run left a mount; end it, then run this again: umount $mounts"
+    rm -rf --one-file-system "$root.new"
+}
+
 install_suites() {
-    local status=0
     mkdir -p "$root.new/repository"
-    mount --bind "$repository" "$root.new/repository"
-    chroot "$root.new" /repository/scripts/packages.sh suites || status=$?
-    umount "$root.new/repository"
-    return "$status"
+    # The mount goes with its namespace, however the installation ends.
+    unshare --mount bash -c 'mount --bind "$0" "$1/repository" && chroot "$1" /repository/scripts/packages.sh suites' \
+        "$repository" "$root.new"
 }
 
 # Packages that apt finds later without a network. No service starts as it is installed.
