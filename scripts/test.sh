@@ -55,7 +55,10 @@ first() {
 
 rest() {
     # A thousand further seeds, which each commit has for itself: far above those of `make sim-soak`, and the same whenever it is tested.
-    local first=$((1000000000 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c1-7 || true) * 1000))
+    # Without a readable commit these are the seeds of commit 0.
+    local head first
+    head=$(git rev-parse HEAD 2>/dev/null) || head=0
+    first=$((1000000000 + 16#${head:0:7} * 1000))
     echo
     echo "the seeds of this commit, to repeat them: make sim ARGS=\"--seeds $first..$((first + 1000))\""
     step "simulation of whole nodes, seeds of this commit ($first..)" simulate "$first..$((first + 1000))"
@@ -80,5 +83,6 @@ lab() {
 
 echo
 echo "=== summary"
+[ ${#summary[@]} -gt 0 ] || { echo "nothing has run" >&2; exit 1; }
 printf '%s\n' "${summary[@]}"
 exit "$failed"
