@@ -281,14 +281,22 @@ impl Cluster {
         }
     }
 
-    /// Waits until all running nodes report the same last committed write-set twice in a row. Returns its seqno. The
-    /// load must have stopped.
+    /// Fails if a node does not run.
+    pub fn check_running(&mut self) -> Result<(), ClusterError> {
+        Ok(self.nodes.iter_mut().try_for_each(Node::check_running)?)
+    }
+
+    /// Waits until all running nodes, at least one, report the same last committed write-set twice in a row. Returns its
+    /// seqno. The load must have stopped.
     pub fn wait_caught_up(&mut self, timeout: Duration) -> Result<i64, ClusterError> {
         let start = Instant::now();
         let mut seen = None;
         let running: Vec<usize> = (0..self.nodes.len())
             .filter(|i| self.nodes[*i].pid().is_some())
             .collect();
+        if running.is_empty() {
+            self.check_running()?;
+        }
         loop {
             let mut positions = Vec::new();
             for i in &running {

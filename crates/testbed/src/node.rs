@@ -258,6 +258,19 @@ impl Node {
         }
     }
 
+    /// Fails if the server is dead.
+    pub(crate) fn check_running(&mut self) -> Result<(), NodeError> {
+        if self.pid().is_some() {
+            return Ok(());
+        }
+        self.reap();
+        Err(NodeError::Ended {
+            node: self.name.clone(),
+            log: self.log(),
+            tail: self.log_tail(),
+        })
+    }
+
     /// One step of a waiting loop. Fails if the server is dead or the time is over.
     pub(crate) fn wait_step(
         &mut self,
@@ -265,14 +278,7 @@ impl Node {
         timeout: Duration,
         what: &str,
     ) -> Result<(), NodeError> {
-        if self.pid().is_none() {
-            self.reap();
-            return Err(NodeError::Ended {
-                node: self.name.clone(),
-                log: self.log(),
-                tail: self.log_tail(),
-            });
-        }
+        self.check_running()?;
         if start.elapsed() > timeout {
             return Err(NodeError::Timeout {
                 node: self.name.clone(),

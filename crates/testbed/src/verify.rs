@@ -62,12 +62,21 @@ pub struct Identical {
     pub tables: Vec<TableSum>,
 }
 
-/// Waits until the running nodes have committed the same last write-set. Then compares the tables of `databases`, and
-/// the lists of tables. The load must have stopped.
+/// Waits until all nodes have committed the same last write-set. Then compares the tables of `databases`, and the lists
+/// of tables. Fails if a node does not run. The load must have stopped.
 pub fn verify_identical(
     cluster: &mut Cluster,
     databases: &[&str],
 ) -> Result<Identical, VerifyError> {
+    cluster.check_running()?;
+    let identical = verify_running(cluster, databases)?;
+    // A server that ended meanwhile may have been left out.
+    cluster.check_running()?;
+    Ok(identical)
+}
+
+/// The same as [`verify_identical`], of the running nodes alone: at least one.
+pub fn verify_running(cluster: &mut Cluster, databases: &[&str]) -> Result<Identical, VerifyError> {
     let last_committed = cluster.wait_caught_up(CATCH_UP)?;
     let tables = compare_nodes(cluster, databases)?;
     Ok(Identical {
@@ -147,6 +156,39 @@ fn compare(first: &str, a: &[TableSum], second: &str, b: &[TableSum]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster_file;
+    use crate::node::Node;
+    use crate::node_error::NodeError;
+    use crate::ports::NodePorts;
+    use crate::settings::Settings;
+
+    #[test]
+    fn dead_nodes_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings::new(dir.path(), 1, Some("/lib/p.so".into()));
+        let ports = NodePorts {
+            host: std::net::Ipv4Addr::LOCALHOST,
+            mysql: 1,
+            group: 2,
+            sst: 4,
+        };
+        let node = Node::new(
+            "node1".to_string(),
+            dir.path().join("node1"),
+            ports,
+            settings.server,
+        );
+        cluster_file::write(dir.path(), &settings, true, &[node]).unwrap();
+        let mut cluster = Cluster::open(dir.path(), |_| {}).unwrap();
+        for verify in [verify_identical, verify_running] {
+            assert!(matches!(
+                verify(&mut cluster, &["d"]),
+                Err(VerifyError::Cluster(ClusterError::Node(
+                    NodeError::Ended { .. }
+                )))
+            ));
+        }
+    }
 
     fn sum(table: &str, rows: u64, checksum: &str) -> TableSum {
         TableSum {
