@@ -53,7 +53,12 @@ pub fn up_again(
 fn start_and_leave(mut cluster: Cluster) -> Result<(), ClusterError> {
     if let Err(error) = cluster.start() {
         // A clean stop instead of a kill: the nodes may have data of earlier runs.
-        let _ = cluster.stop();
+        if let Err(left) = cluster.stop() {
+            let dir = cluster.settings().dir.display();
+            eprintln!(
+                "trireme: not all servers are stopped: {left}; stop them: trireme cluster down --dir {dir}"
+            );
+        }
         return Err(error);
     }
     cluster.detach();

@@ -190,8 +190,8 @@ fn main() -> ExitCode {
     };
     match interruptible(command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) if interrupt::check() == Err(Interrupted) => {
-            eprintln!("{name}: interrupted");
+        Err(error) if interrupt::check() == Err(Interrupted) => {
+            eprintln!("{name}: {}", interrupted(&error.to_string()));
             ExitCode::from(130)
         }
         // The log or the screen has this error already.
@@ -208,6 +208,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// What to print of an error after an interruption: it may be another one, such as that a server does not stop.
+fn interrupted(error: &str) -> String {
+    let interrupted = Interrupted.to_string();
+    match error == interrupted {
+        true => interrupted,
+        false => format!("{interrupted}: {error}"),
+    }
+}
+
 impl Command {
     /// Whether servers may run that the program has to stop before it ends.
     fn has_servers(&self) -> bool {
@@ -220,10 +229,17 @@ impl Command {
                 | Self::Soak { .. }
         )
     }
+
+    /// Whether it checks for an interruption between its steps. A signal ends any other command at once.
+    fn checks_for_interruption(&self) -> bool {
+        self.has_servers() || matches!(self, Self::Agent(_) | Self::Arbitrator(_))
+    }
 }
 
 fn interruptible(command: Command) -> Result<(), AnyError> {
-    interrupt::install()?;
+    if command.checks_for_interruption() {
+        interrupt::install()?;
+    }
     if command.has_servers() {
         interrupt::install_for_hangup()?;
     }
@@ -316,4 +332,16 @@ fn up(args: UpArgs) -> Result<(), AnyError> {
         provider_options: args.provider_options.unwrap_or_default(),
         ..Settings::new(dir, args.nodes.unwrap_or(3), Some(provider))
     })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_after_an_interruption_is_told() {
+        assert_eq!(interrupted("interrupted"), "interrupted");
+        let error = "node1: cannot kill the server: still there";
+        assert_eq!(interrupted(error), format!("interrupted: {error}"));
+    }
 }
