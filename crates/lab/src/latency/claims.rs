@@ -1,5 +1,7 @@
 //! The project's own goals, as predicates on the raw data.
 
+use std::collections::BTreeSet;
+
 use super::case::{CASE, VICTIM};
 use super::distance::{REGION, ROUND_TRIP, figure};
 use super::failover::{GAP, MOVED_BEFORE, QUIET_GAP};
@@ -34,30 +36,32 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
     };
     let gap = |record: &Record| number(record, GAP);
     // Only a trial that struck the member that it names counts.
-    let gap_of_victim = |record: &Record| match number(record, MOVED_BEFORE) {
-        Some(moved) if moved > 0.0 => None,
-        _ => gap(record),
-    };
+    let has_moved = |record: &&Record| number(record, MOVED_BEFORE).is_some_and(|n| n > 0.0);
+    let moved: BTreeSet<&Cell> = records.iter().filter(has_moved).map(|r| &r.cell).collect();
+    let of_victim = records
+        .iter()
+        .filter(|record| !moved.contains(&record.cell));
+    let of_victim: Vec<Record> = of_victim.cloned().collect();
     vec![
         in_every_trial(
-            records,
+            &of_victim,
             (
                 "A member that does not lead is killed, paused or cut off: no client of the others waits longer than 0.1 s, or 1.5 \
              times as long as without a fault.",
                 "ms",
             ),
             |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Other),
-            gap_of_victim,
+            gap,
             quiet,
         ),
         in_every_trial(
-            records,
+            &of_victim,
             (
                 "The leader is killed, paused or cut off: no client of the others waits longer than 0.5 s.",
                 "ms",
             ),
             |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Leader),
-            gap_of_victim,
+            gap,
             |_| Bound::Most(500.0),
         ),
         in_every_trial(

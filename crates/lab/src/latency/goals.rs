@@ -34,9 +34,15 @@ pub fn in_every_trial(
             .iter()
             .filter(|r| r.cell.system == system && chosen(&r.cell))
             .collect();
-        let complete = of_system.iter().filter(|r| r.complete);
-        let trials = complete.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
-        verdict(&trials.collect::<Vec<_>>(), failed(&of_system), unit)
+        let complete: Vec<_> = of_system.iter().filter(|r| r.complete).collect();
+        let trials = complete.iter();
+        let trials = trials.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
+        let trials: Vec<_> = trials.collect();
+        let unseen = Unseen {
+            failed: failed(&of_system),
+            without_figure: complete.len() - trials.len(),
+        };
+        verdict(&trials, unseen, unit)
     };
     Claim::of(text, judge)
 }
@@ -53,10 +59,18 @@ fn failed(records: &[&Record]) -> usize {
     cells.len()
 }
 
+/// The numbers of trials without a value.
+#[derive(Clone, Copy, Default)]
+struct Unseen {
+    /// They failed and were not repeated.
+    failed: usize,
+    /// They have no such figure: nothing was there to measure.
+    without_figure: usize,
+}
+
 /// The verdict on trials with the names of their cases. The evidence gives for each case the number of trials that meet
-/// the goal, and the worst value. The goal does not hold while some trials have `failed`, because they may have missed
-/// it.
-fn verdict(trials: &[(String, f64, Bound)], failed: usize, unit: &str) -> Verdict {
+/// the goal, and the worst value. The goal does not hold while some trials are unseen, because they may have missed it.
+fn verdict(trials: &[(String, f64, Bound)], unseen: Unseen, unit: &str) -> Verdict {
     let is_met = |(_, value, bound): &(String, f64, Bound)| match bound {
         Bound::Most(most) => value <= most,
         Bound::Least(least) => value >= least,
@@ -80,14 +94,21 @@ fn verdict(trials: &[(String, f64, Bound)], failed: usize, unit: &str) -> Verdic
         )
     });
     let mut evidence: Vec<String> = cases.collect();
-    if failed > 0 {
-        evidence.push(format!("{failed} trials failed"));
+    if unseen.failed > 0 {
+        evidence.push(format!("{} trials failed", unseen.failed));
+    }
+    if unseen.without_figure > 0 {
+        evidence.push(format!(
+            "{} trials without the figure",
+            unseen.without_figure
+        ));
     }
     Verdict {
         state: match trials.iter().all(is_met) {
             false => State::Fails,
-            true if failed > 0 => State::Open,
+            true if unseen.failed > 0 => State::Open,
             true if trials.is_empty() => State::NotMeasured,
+            true if unseen.without_figure > 0 => State::Open,
             true => State::Holds,
         },
         evidence: match evidence.is_empty() {
@@ -117,8 +138,21 @@ mod tests {
             ("x".to_string(), 0.95, Bound::Least(0.9)),
             ("x".to_string(), 0.5, Bound::Least(0.9)),
         ];
-        let verdict = verdict(&trials, 0, "x");
+        let verdict = verdict(&trials, Unseen::default(), "x");
         assert_eq!(verdict.evidence, "x: 1 of 2, worst 0.50 x");
         assert_eq!(verdict.state, State::Fails);
+    }
+
+    #[test]
+    fn a_trial_without_the_figure_leaves_the_goal_open() {
+        let unseen = Unseen {
+            without_figure: 1,
+            ..Unseen::default()
+        };
+        let met = [("x".to_string(), 0.95, Bound::Least(0.9))];
+        let open = verdict(&met, unseen, "x");
+        assert_eq!(open.state, State::Open);
+        assert!(open.evidence.ends_with("; 1 trials without the figure"));
+        assert_eq!(verdict(&[], unseen, "x").state, State::NotMeasured);
     }
 }
