@@ -72,6 +72,14 @@ pub enum SoakError {
         /// The limit, in MiB per minute.
         limit: f64,
     },
+    /// There are too few samples for a verdict on the memory.
+    #[error(
+        "too few samples of the memory of {node} from minute {SETTLED_MINUTES:.0} on to judge its growth; give more --minutes"
+    )]
+    Unjudged {
+        /// The node's name.
+        node: String,
+    },
     /// The samples could not be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Io {
@@ -140,7 +148,12 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
         "load on {} nodes for {} minutes",
         options.nodes, options.minutes
     ));
-    let samples = watch(options, cluster, &mut runs)?;
+    let mut samples = Vec::new();
+    let watched = watch(options, cluster, &mut runs, &mut samples);
+    // What was seen before a failure tells of its cause.
+    let written = write_samples(options, cluster, &samples);
+    watched?;
+    written?;
     runs.into_iter().for_each(Sysbench::stop);
 
     let identical = verify_identical(cluster, &["sbtest", "sbmixed", SCHEMA_DATABASE])?;
@@ -150,13 +163,6 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
         options.nodes,
         identical.last_committed
     ));
-    if let Some(path) = &options.out {
-        let text = csv(cluster, &samples);
-        fs::write(path, text).map_err(|source| SoakError::Io {
-            path: path.clone(),
-            source,
-        })?;
-    }
     report_growth(options, cluster, &samples)
 }
 
@@ -180,10 +186,10 @@ fn watch(
     options: &SoakOptions,
     cluster: &Cluster,
     runs: &mut [Sysbench],
-) -> Result<Vec<Sample>, SoakError> {
+    samples: &mut Vec<Sample>,
+) -> Result<(), SoakError> {
     let began = Instant::now();
     let end = Duration::from_secs(options.minutes * 60);
-    let mut samples: Vec<Sample> = Vec::new();
     while began.elapsed() < end {
         interrupt::sleep(SAMPLE)?;
         for node in cluster.nodes() {
@@ -231,7 +237,7 @@ fn watch(
             change_schema(cluster, samples.len() / SCHEMA_EVERY)?;
         }
     }
-    Ok(samples)
+    Ok(())
 }
 
 const SCHEMA_DATABASE: &str = "sbschema";
@@ -292,19 +298,21 @@ fn report_growth(
     let Some(limit) = options.max_growth_mib_per_minute else {
         return Ok(());
     };
-    for (i, node) in cluster.nodes().iter().enumerate() {
-        match growth(i) {
-            Some(growth) if growth > limit => {
-                return Err(SoakError::Growth {
-                    node: node.name.clone(),
-                    growth,
-                    limit,
-                });
-            }
-            _ => {}
-        }
+    let mut nodes = cluster.nodes().iter().enumerate();
+    nodes.try_for_each(|(i, node)| judge(&node.name, growth(i), limit))
+}
+
+fn judge(node: &str, growth: Option<f64>, limit: f64) -> Result<(), SoakError> {
+    let node = node.to_string();
+    match growth {
+        None => Err(SoakError::Unjudged { node }),
+        Some(growth) if growth > limit => Err(SoakError::Growth {
+            node,
+            growth,
+            limit,
+        }),
+        Some(_) => Ok(()),
     }
-    Ok(())
 }
 
 /// The slope of node `i`'s memory once the caches are full; `None` if there are fewer than two samples from that
@@ -315,6 +323,20 @@ fn growth_mib_per_minute(samples: &[Sample], i: usize) -> Option<f64> {
         .filter(|sample| sample.minutes >= SETTLED_MINUTES);
     let points: Vec<(f64, f64)> = settled.map(|s| (s.minutes, mib(s.rss_bytes[i]))).collect();
     slope(&points)
+}
+
+fn write_samples(
+    options: &SoakOptions,
+    cluster: &Cluster,
+    samples: &[Sample],
+) -> Result<(), SoakError> {
+    let Some(path) = &options.out else {
+        return Ok(());
+    };
+    fs::write(path, csv(cluster, samples)).map_err(|source| SoakError::Io {
+        path: path.clone(),
+        source,
+    })
 }
 
 fn csv(cluster: &Cluster, samples: &[Sample]) -> String {
@@ -351,5 +373,18 @@ mod tests {
         ];
         assert_eq!(growth_mib_per_minute(&samples, 0), Some(2.0));
         assert_eq!(growth_mib_per_minute(&samples[..3], 0), None);
+    }
+
+    #[test]
+    fn a_limit_without_samples_is_not_kept() {
+        assert!(judge("node1", Some(1.0), 1.0).is_ok());
+        assert!(matches!(
+            judge("node1", Some(1.1), 1.0),
+            Err(SoakError::Growth { .. })
+        ));
+        assert!(matches!(
+            judge("node1", None, 1.0),
+            Err(SoakError::Unjudged { .. })
+        ));
     }
 }
