@@ -22,6 +22,15 @@ pub enum PreloadError {
         /// The first line of the error.
         reason: String,
     },
+    /// The loader would split the path, and ignore the parts.
+    #[error(
+        "{path} has a space or a colon, at which LD_PRELOAD ends a path; choose another directory (TMPDIR or --dir)",
+        path = path.display()
+    )]
+    Path {
+        /// The path of the library.
+        path: PathBuf,
+    },
     /// A file operation failed.
     #[error("cannot write {path}: {source}", path = path.display())]
     Io {
@@ -49,10 +58,14 @@ pub fn into(
     Ok(())
 }
 
-/// Compiles `source`; returns the path of the library.
+/// Compiles `source`; returns the path of the library, which can be preloaded.
 pub fn compile(dir: &Path, name: &str, source: &str) -> Result<PathBuf, PreloadError> {
-    let cc = packages::find("cc", "gcc")?;
     let [path, library] = ["c", "so"].map(|kind| dir.join(format!("{name}.{kind}")));
+    let bytes = library.as_os_str().as_encoded_bytes();
+    if bytes.iter().any(|byte| b" :".contains(byte)) {
+        return Err(PreloadError::Path { path: library });
+    }
+    let cc = packages::find("cc", "gcc")?;
     write(&path, source.as_bytes())?;
     let output = Command::new(cc)
         .args(["-O2", "-shared", "-fPIC", "-pthread", "-o"])
@@ -74,4 +87,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), PreloadError> {
         path: path.to_path_buf(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_cannot_be_preloaded_is_refused() {
+        for name in ["a b", "a:b"] {
+            let refused = compile(Path::new("/nonexistent"), name, "");
+            assert!(
+                matches!(refused, Err(PreloadError::Path { .. })),
+                "{name}: {refused:?}"
+            );
+        }
+    }
 }
