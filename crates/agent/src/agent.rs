@@ -81,6 +81,35 @@ struct Reading {
     state: Option<StateFile>,
 }
 
+impl Reading {
+    /// Whether the server answers, or its node lives while SQL is closed.
+    fn live(&self) -> Verdict {
+        match &self.state {
+            Some(state) => Verdict::yes(format!(
+                "SQL is closed, and the node lives: {}",
+                sentence(state)
+            )),
+            None => health::live(self.sample.as_ref()),
+        }
+    }
+
+    fn ready(&self) -> Verdict {
+        self.closed()
+            .unwrap_or_else(|| health::ready(self.sample.as_ref()))
+    }
+
+    fn write(&self) -> Verdict {
+        self.closed()
+            .unwrap_or_else(|| health::write(self.sample.as_ref()))
+    }
+
+    /// The verdict on statements while SQL is closed.
+    fn closed(&self) -> Option<Verdict> {
+        let state = self.state.as_ref()?;
+        Some(Verdict::no(format!("SQL is closed: {}", sentence(state))))
+    }
+}
+
 type Seen = Arc<Reading>;
 
 struct Readings {
@@ -118,31 +147,18 @@ struct Desk {
 impl Desk {
     fn answer(&self, request: Request) -> Response {
         let reading = self.read();
-        let seen = reading.sample.as_ref();
-        match (request.question, &reading.state) {
-            (Question::Live, Some(state)) => {
-                return verdict(&Verdict::yes(format!(
-                    "SQL is closed, and the node lives: {}",
-                    sentence(state)
-                )));
-            }
-            (Question::Ready | Question::Write | Question::Read(_), Some(state)) => {
-                return verdict(&Verdict::no(format!("SQL is closed: {}", sentence(state))));
-            }
-            _ => {}
-        }
         match request.question {
-            Question::Live => verdict(&health::live(seen)),
-            Question::Ready => verdict(&health::ready(seen)),
-            Question::Write => verdict(&health::write(seen)),
+            Question::Live => verdict(&reading.live()),
+            Question::Ready => verdict(&reading.ready()),
+            Question::Write => verdict(&reading.write()),
             Question::Read(limit) => {
-                let ready = health::ready(seen);
+                let ready = reading.ready();
                 verdict(&match limit {
                     Some(limit) if ready.ok => self.freshness.within(limit),
                     _ => ready,
                 })
             }
-            Question::Metrics => match metrics::text(seen) {
+            Question::Metrics => match metrics::text(reading.sample.as_ref()) {
                 Ok(body) => Response {
                     status: Status::Ok,
                     content_type: metrics::CONTENT_TYPE,
@@ -188,9 +204,9 @@ fn status(reading: &Reading) -> Value {
     json!({
         "version": 1,
         "checks": {
-            "live": check(health::live(seen)),
-            "ready": check(health::ready(seen)),
-            "write": check(health::write(seen)),
+            "live": check(reading.live()),
+            "ready": check(reading.ready()),
+            "write": check(reading.write()),
         },
         "waits_for": reading.state.as_ref().and_then(|state| state.waits_for.as_ref()).map(|waits| json!({
             "reason": waits.reason,
@@ -254,6 +270,11 @@ mod tests {
             dir: Some(dir.path().to_owned()),
             last: None,
         };
-        assert_eq!(status(&readings.read())["waits_for"]["reason"], "majority");
+        let status = status(&readings.read());
+        assert_eq!(status["waits_for"]["reason"], "majority");
+        // As /health/live and /health/ready say it.
+        assert_eq!(status["checks"]["live"]["ok"], true);
+        let ready = &status["checks"]["ready"];
+        assert_eq!(ready["reason"], "SQL is closed: waiting for n2");
     }
 }
