@@ -1,9 +1,11 @@
 //! Facts for the report about this machine and the programs on it.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use trireme_testbed::systems::System;
 use trireme_testbed::{Node, packages};
 
 /// The commit from which this program was built.
@@ -43,6 +45,7 @@ pub fn machine() -> Vec<(String, String)> {
         let output = output.map(|output| output.stdout).unwrap_or_default();
         String::from_utf8_lossy(&output).trim().to_string()
     });
+    let program = std::env::current_exe().map_or_else(|e| e.to_string(), |path| of_file(&path));
     let facts = [
         ("processor", field("/proc/cpuinfo", "model name")),
         ("processors", cpus.to_string()),
@@ -50,11 +53,35 @@ pub fn machine() -> Vec<(String, String)> {
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("server", server.unwrap_or_default()),
         ("trireme built from", COMMIT.to_string()),
+        // A commit does not tell two builds of a changed tree apart.
+        ("trireme", program),
         (LOAD, read("/proc/loadavg")),
     ];
     facts
         .map(|(name, value)| (name.to_string(), value))
         .to_vec()
+}
+
+/// The facts about the libraries of `systems`.
+pub fn libraries(systems: &[Box<dyn System>]) -> Vec<(String, String)> {
+    let fact = |system: &Box<dyn System>| {
+        let name = format!("library of {}", system.name());
+        Some((name, of_file(system.library()?)))
+    };
+    systems.iter().filter_map(fact).collect()
+}
+
+/// Tells a file from another one, and from an earlier one at the same path.
+pub fn of_file(path: &Path) -> String {
+    let about = fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?)));
+    let about = match about {
+        Ok((bytes, modified)) => {
+            let date = humantime::format_rfc3339_seconds(modified);
+            format!("{bytes} bytes of {date}")
+        }
+        Err(error) => error.to_string(),
+    };
+    format!("{}, {about}", path.display())
 }
 
 /// The memory that servers can still take, in MiB.
@@ -94,4 +121,24 @@ fn field(path: &str, name: &str) -> String {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     let found = lines.find(|(key, _)| key.trim() == name);
     found.map_or(String::new(), |(_, value)| value.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_library_at_the_same_path_is_another_fact() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("lib.so");
+        fs::write(&library, "old").unwrap();
+        let old = of_file(&library);
+        fs::write(&library, "newer").unwrap();
+        let part = Part {
+            since: String::new(),
+            facts: vec![("library".to_string(), old)],
+        };
+        assert!(part.goes_on_as(&part.facts));
+        assert!(!part.goes_on_as(&[("library".to_string(), of_file(&library))]));
+    }
 }

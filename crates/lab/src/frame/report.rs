@@ -138,6 +138,13 @@ impl<G: Ground> Report<'_, G> {
                 builds.len()
             ));
         }
+        if self.notebook.parts().len() > 1 {
+            all.push(
+                "The machine or a program on it changed during the run: compare cells of one time only, the table \
+                 \"Machine and programs\" tells them apart."
+                    .to_string(),
+            );
+        }
         all.extend(paces::warning(records));
         if done.len() < self.planned.len() {
             all.push(format!(

@@ -18,7 +18,7 @@ use trireme_testbed::output::line;
 use super::chart::number;
 use super::error::LabError;
 use super::experiment::Experiment;
-use super::facts;
+use super::facts::{self, Part};
 use super::ground::Ground;
 use super::logs;
 use super::markdown::markdown;
@@ -68,11 +68,11 @@ pub fn run<G: Ground>(
     for Absent { system, reason } in &absent {
         line(&format!("{system} is not measured: {reason}"));
     }
-    if notebook.records().iter().any(|r| r.commit != facts::COMMIT) {
-        line(&format!(
-            "earlier measurements are of another build than this one ({}): the report says so",
-            facts::COMMIT
-        ));
+    let has_changed = |part: &Part| !part.goes_on_as(&runner.facts);
+    if notebook.parts().last().is_some_and(has_changed) {
+        line(
+            "the machine or a program is another one than in earlier measurements: the report says so",
+        );
     }
     let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();

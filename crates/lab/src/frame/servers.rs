@@ -114,12 +114,12 @@ impl Ground for Servers {
     }
 
     fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
-        let Some(shares) = &self.shares else {
-            return Ok(Vec::new());
-        };
-        shares.check()?;
-        let name = "processor time of a node".to_string();
-        Ok(vec![(name, shares.text())])
+        let mut facts = facts::libraries(&self.systems);
+        if let Some(shares) = &self.shares {
+            shares.check()?;
+            facts.push(("processor time of a node".to_string(), shares.text()));
+        }
+        Ok(facts)
     }
 
     fn start<'a>(

@@ -10,7 +10,7 @@ use super::error::LatencyError;
 use super::site::Site;
 use crate::frame::{
     Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
-    find_systems, versions,
+    find_systems, libraries, versions,
 };
 
 /// A trial. Two trials in a row are always different, so each has fresh servers.
@@ -46,6 +46,10 @@ impl Ground for Sites {
         let Found { systems, absent } = find_systems(options)?;
         let dir = dir.to_path_buf();
         Ok((Self { systems, dir }, absent))
+    }
+
+    fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
+        Ok(libraries(&self.systems))
     }
 
     fn start<'a>(

@@ -16,7 +16,7 @@ use super::host::{Host, ask};
 use super::{DURABILITY, NO_DURABILITY};
 use crate::frame::{
     Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
-    sort_out,
+    of_file, sort_out,
 };
 use crate::work_dir::work_dir;
 
@@ -168,6 +168,14 @@ impl Ground for Hosts {
         }
         let dir = dir.to_path_buf();
         Ok((Self { libraries, dir }, absent))
+    }
+
+    fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
+        let fact = |library: &Library| {
+            let name = format!("library of {}", library.name());
+            Some((name, of_file(library.path()?)))
+        };
+        Ok(self.libraries.iter().filter_map(fact).collect())
     }
 
     fn start(

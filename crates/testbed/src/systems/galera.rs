@@ -29,6 +29,10 @@ impl System for Galera {
          other nodes flush before a commit is acknowledged, so its full durability is that of the client's node alone"
     }
 
+    fn library(&self) -> Option<&Path> {
+        Some(&self.library)
+    }
+
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
         add(settings, &[innodb(durability)]);

@@ -63,6 +63,11 @@ pub trait System {
         Server::MariaDb
     }
 
+    /// The wsrep provider of its servers, if they have one.
+    fn library(&self) -> Option<&Path> {
+        None
+    }
+
     /// The number of servers that it has if `wanted` are requested.
     fn nodes(&self, wanted: usize) -> usize {
         wanted

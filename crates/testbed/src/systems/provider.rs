@@ -36,6 +36,10 @@ impl System for Provider {
         "a wsrep provider named by its path, with its defaults and 4 appliers"
     }
 
+    fn library(&self) -> Option<&Path> {
+        Some(&self.library)
+    }
+
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
         add(settings, &[innodb(durability)]);

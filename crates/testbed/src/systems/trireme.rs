@@ -50,6 +50,10 @@ impl System for Trireme {
         }
     }
 
+    fn library(&self) -> Option<&Path> {
+        Some(&self.library)
+    }
+
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
         let durable = match durability {
