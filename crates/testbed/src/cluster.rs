@@ -102,12 +102,13 @@ impl Cluster {
             detached: false,
             progress,
         };
-        cluster.fill_datadirs()?;
+        // From here on another invocation completes or removes the cluster, if this one is killed.
+        cluster.save()?;
         if rustix::process::getuid().is_root() && cluster.settings.nodes > 1 {
             let file = rsync_as_root::file(&cluster.settings.dir);
             rsync_as_root::install(&cluster.settings.dir).map_err(io_error("write", &file))?;
         }
-        cluster.save()?;
+        cluster.fill_datadirs()?;
         Ok(cluster)
     }
 
@@ -185,6 +186,9 @@ impl Cluster {
     /// the longest history themselves.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         self.check_ports()?;
+        if !self.formed {
+            self.fill_datadirs()?;
+        }
         let last_to_leave = self.nodes.iter().position(Node::is_safe_to_bootstrap);
         match if self.formed { last_to_leave } else { Some(0) } {
             Some(first) => {
@@ -393,16 +397,14 @@ impl Cluster {
         Ok(())
     }
 
+    /// Makes the data directories that are not there yet.
     fn fill_datadirs(&self) -> Result<(), ClusterError> {
         let mut source = self.settings.template.clone();
         for node in &self.nodes {
             for dir in [&node.dir, &node.dir.join("tmp")] {
                 fs::create_dir_all(dir).map_err(io_error("create", dir))?;
             }
-            match &source {
-                Some(source) => datadir::copy(source, &node.datadir())?,
-                None => datadir::install(node.server(), &node.datadir())?,
-            }
+            datadir::make(node.server(), source.as_deref(), &node.datadir())?;
             source.get_or_insert_with(|| node.datadir());
         }
         Ok(())

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
+use crate::cluster_error::{ClusterError, io_error};
+use crate::directories::remove_dir;
 use crate::packages::PackageError;
 use crate::server::Server;
 
@@ -34,6 +36,22 @@ pub enum DatadirError {
         /// The system's reason.
         source: io::Error,
     },
+}
+
+/// Makes the data directory `dir`: a copy of `source`, or an empty database. It gets its name only when it is complete;
+/// one that is there stays as it is.
+pub(crate) fn make(server: Server, source: Option<&Path>, dir: &Path) -> Result<(), ClusterError> {
+    if dir.exists() {
+        return Ok(());
+    }
+    let new = dir.with_extension("new");
+    // One that a killed program left.
+    remove_dir(&new)?;
+    match source {
+        Some(source) => copy(source, &new)?,
+        None => install(server, &new)?,
+    }
+    fs::rename(&new, dir).map_err(io_error("make", dir))
 }
 
 /// Makes an empty database in `dir`: `root` without a password, from this machine only.
@@ -117,6 +135,22 @@ mod tests {
             "text"
         );
         assert!(!dir.path().join("c/auto.cnf").exists());
+    }
+
+    #[test]
+    fn a_directory_that_was_half_made_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let [source, half, data] = ["source", "data.new", "data"].map(|name| dir.path().join(name));
+        for (dir, file) in [(&source, "whole"), (&half, "half")] {
+            fs::create_dir_all(dir).unwrap();
+            fs::write(dir.join(file), "").unwrap();
+        }
+        make(Server::MariaDb, Some(&source), &data).unwrap();
+        assert!(data.join("whole").exists() && !data.join("half").exists());
+        // Its database may be in use by now.
+        fs::write(source.join("later"), "").unwrap();
+        make(Server::MariaDb, Some(&source), &data).unwrap();
+        assert!(!data.join("later").exists());
     }
 
     #[test]
