@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trireme_testbed::output::line;
 
 use super::error::LabError;
 use super::facts::Part;
@@ -67,16 +68,24 @@ impl Notebook {
     /// Opens the run in `dir`, to continue it.
     pub fn open(dir: &Path) -> Result<Self, LabError> {
         let path = dir.join(RECORDS);
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        // A line that was cut off while it was written is skipped, so its cell is measured again.
-        let records = text.lines().filter_map(|l| serde_json::from_str(l).ok());
-        let settings = fs::read_to_string(dir.join(SETTINGS)).unwrap_or_default();
-        let parts = fs::read_to_string(dir.join(FACTS)).unwrap_or_default();
+        let text = read_if_there(&path)?.unwrap_or_default();
+        let mut records = Vec::new();
+        for (i, text) in text.lines().enumerate() {
+            match serde_json::from_str(text) {
+                Ok(record) => records.push(record),
+                // It was cut off while it was written, or is of another version.
+                Err(error) => line(&format!(
+                    "{}, line {}: {error}; its cell is measured again",
+                    path.display(),
+                    i + 1
+                )),
+            }
+        }
         Ok(Self {
             dir: dir.to_path_buf(),
-            records: records.collect(),
-            settings: serde_json::from_str(&settings).unwrap_or_default(),
-            parts: serde_json::from_str(&parts).unwrap_or_default(),
+            records,
+            settings: read_json(&dir.join(SETTINGS))?,
+            parts: read_json(&dir.join(FACTS))?,
         })
     }
 
@@ -128,14 +137,26 @@ impl Notebook {
     }
 
     /// Stores a record; the record is on disk when this returns.
-    pub fn keep(&mut self, record: Record) -> Result<(), LabError> {
+    pub fn keep(&mut self, mut record: Record) -> Result<(), LabError> {
+        // JSON has no other numbers: the record could not be read again.
+        record.measured.figures.retain(|name, value| {
+            let is_number = value.is_finite();
+            if !is_number {
+                line(&format!("{}: no {name}: it is {value}", record.cell));
+            }
+            is_number
+        });
         let path = self.dir.join(RECORDS);
-        let line = serde_json::to_string(&record).map_err(|e| LabError::io(&path)(e.into()))?;
+        let text = serde_json::to_string(&record).map_err(|e| LabError::io(&path)(e.into()))?;
         let file = File::options().create(true).append(true).open(&path);
         let written = file.and_then(|mut file| {
             // The separator comes first, because an earlier line may have been cut off.
-            let separator = if self.records.is_empty() { "" } else { "\n" };
-            write!(file, "{separator}{line}")?;
+            let separator = if file.metadata()?.len() == 0 {
+                ""
+            } else {
+                "\n"
+            };
+            write!(file, "{separator}{text}")?;
             file.sync_data()
         });
         written.map_err(LabError::io(&path))?;
@@ -189,10 +210,12 @@ impl Notebook {
         self.write_csv("seconds.csv", &seconds)
     }
 
-    /// Writes a file of the results.
+    /// Writes a file of the results. It is never there in part.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, LabError> {
         let path = self.dir.join(name);
-        fs::write(&path, text).map_err(LabError::io(&path))?;
+        let new = self.dir.join(format!("{name}.new"));
+        fs::write(&new, text).map_err(LabError::io(&new))?;
+        fs::rename(&new, &path).map_err(LabError::io(&path))?;
         Ok(path)
     }
 
@@ -215,6 +238,23 @@ impl Notebook {
         };
         write().map_err(|error| LabError::io(&path)(error.into()))
     }
+}
+
+/// None: there is no such file.
+fn read_if_there(path: &Path) -> Result<Option<String>, LabError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LabError::io(path)(error)),
+    }
+}
+
+/// The default value if there is no such file.
+fn read_json<T: DeserializeOwned + Default>(path: &Path) -> Result<T, LabError> {
+    let Some(text) = read_if_there(path)? else {
+        return Ok(T::default());
+    };
+    serde_json::from_str(&text).map_err(|error| LabError::io(path)(error.into()))
 }
 
 #[cfg(test)]
@@ -264,6 +304,29 @@ mod tests {
         let last = Notebook::open(dir.path()).unwrap();
         assert_eq!(last.records(), again.records());
         assert_eq!(last.records().len(), 3);
+    }
+
+    #[test]
+    fn a_record_after_a_line_that_was_cut_off_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
+        fs::write(dir.path().join(RECORDS), "{\"cell\"").unwrap();
+        let mut unmeasured = record(1, true);
+        unmeasured
+            .measured
+            .figures
+            .insert("ratio".to_string(), f64::NAN);
+        notebook.keep(unmeasured).unwrap();
+        let read = Notebook::open(dir.path()).unwrap();
+        assert_eq!(read.records(), [record(1, true)]);
+    }
+
+    #[test]
+    fn a_damaged_file_ends_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        Notebook::create(dir.path(), "e", &7).unwrap();
+        fs::write(dir.path().join(FACTS), "[").unwrap();
+        assert!(Notebook::open(dir.path()).is_err());
     }
 
     #[test]
