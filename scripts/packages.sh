@@ -6,6 +6,7 @@ set -euo pipefail
 
 rust_min=1.85
 policy=/usr/sbin/policy-rc.d
+ours="# put here by Trireme while it installs packages"
 
 die() { echo "packages: $*" >&2; exit 1; }
 
@@ -78,7 +79,11 @@ if [ "$(id -u)" != 0 ] && ! { command -v sudo >/dev/null && { [ -t 0 ] || sudo -
     die "root is needed once; as root, run: $0 $set_name"
 fi
 
-as_root apt-get -q -q update || echo "packages: apt-get update failed; going on with the lists that are there" >&2
+# One run at a time: another one's end would remove the policy.
+exec 9< "${policy%/*}"
+flock 9
+
+as_root apt-get -q -q update 9>&- || echo "packages: apt-get update failed; going on with the lists that are there" >&2
 for names in ${rust_missing[@]+"${rust_missing[@]}"}; do
     package=$(rust_package $names) ||
         die "Debian has no $names of version $rust_min here: install Rust from https://rustup.rs, or enable backports"
@@ -88,14 +93,15 @@ done
 echo "packages: installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if [ ! -e "$policy" ]; then
+# A run that was killed has left its own.
+if [ ! -e "$policy" ] || grep -qxF "$ours" "$policy"; then
     # Debian starts a service as it installs it, unless this file says 101 ("forbidden by policy").
     trap 'rm -f "$log"; as_root rm -f "$policy"' EXIT
-    printf '#!/bin/sh\n# put here by Trireme while it installs packages\nexit 101\n' |
+    printf '#!/bin/sh\n%s\nexit 101\n' "$ours" |
         as_root sh -c "cat > '$policy' && chmod 755 '$policy'"
 fi
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
-    install --no-install-recommends "${missing[@]}" > "$log" 2>&1 ||
+    install --no-install-recommends "${missing[@]}" > "$log" 2>&1 9>&- ||
     { tail -n 20 "$log" >&2; die "apt-get could not install: ${missing[*]}"; }
 case " ${missing[*]} " in
     *" mariadb-server "*) echo "packages: the mariadb service is not started; the package enables it for the next boot" ;;
