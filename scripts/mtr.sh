@@ -69,11 +69,13 @@ fi
 [ -f "$provider" ] || die "no provider at $provider: run 'make build' first"
 [[ " ${options[*]-} " == *" --suite="* ]] || [ ${#tests[@]} -gt 0 ] || die "name tests, --list FILE or --suite=... (--help)"
 
-# Memory where there is enough of it (about 1 GB per cluster), else disk. The path is short: sockets lie below it.
+# Memory where there is enough of it (about 1 GB per cluster) and a library may be loaded from it, else disk. The path is
+# short: sockets lie below it.
 need_kib=$((parallel * 1500 * 1024))
 free_kib=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)
 base=/tmp
-if [ -w /dev/shm ] && [ "${free_kib:-0}" -ge "$need_kib" ]; then base=/dev/shm; fi
+loads_libraries() { ! findmnt --noheadings --output OPTIONS --target "$1" | tr , '\n' | grep -qx noexec; }
+if [ -w /dev/shm ] && [ "${free_kib:-0}" -ge "$need_kib" ] && loads_libraries /dev/shm; then base=/dev/shm; fi
 work=$(mktemp -d "$base/mtr-XXXXXX")
 mkdir "$work/lib"
 cp "$provider" "$work/lib/"
