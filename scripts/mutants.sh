@@ -22,6 +22,9 @@ while read -r mutant package target name; do
         "${check[@]}" >/dev/null 2>&1 || { echo "$mutant: $package $target $name fails without it"; missed=$((missed + 1)); continue; }
         clean+="$target:$name "
     fi
+    # Compiled before: the patience is for the tests.
+    cargo test -q -p "$package" $features --lib --no-run >/dev/null 2>&1 ||
+        { echo "$mutant: the unit tests of $package do not compile"; missed=$((missed + 1)); continue; }
     units="unit tests pass"
     TRIREME_MUTANT=$mutant timeout "$patience" cargo test -q -p "$package" $features --lib >/dev/null 2>&1 || units="UNIT TESTS FIND IT"
     if TRIREME_MUTANT=$mutant timeout "$patience" "${check[@]}" >/dev/null 2>&1; then
