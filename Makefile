@@ -62,7 +62,7 @@ soak:  ## mixed load on three nodes for MINUTES=10: crashes, errors, memory, ide
 bad-days:  ## a node killed, a full, slow or lost disk, a cut, a clock off, a long ALTER ...: each is named and ended as docs/runbooks.md says
 	@scripts/packages.sh demo
 	@$(MAKE) --no-print-directory build
-	TRIREME_REAL=1 TRIREME_PROVIDER=$(abspath $(BIN))/libtrireme.so cargo test --release --package trireme-cli --test real_cluster -- --test-threads=1 real::bad_days $(ARGS)
+	TRIREME_REAL=1 TRIREME_PROVIDER="$(abspath $(BIN))/libtrireme.so" cargo test --release --package trireme-cli --test real_cluster -- --test-threads=1 real::bad_days $(ARGS)
 
 crash:  ## 100 schedules of kill -9 under load: nothing acknowledged is lost (ARGS="--schedules 10 --seed 7")
 	@scripts/packages.sh demo

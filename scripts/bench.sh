@@ -23,6 +23,8 @@ for experiment in "${experiments[@]}"; do
     if [ "$experiment" = latency ] && [ "$(id -u)" != 0 ]; then as_root=sudo; fi
     $as_root "$trireme" bench "$experiment" --quick --out "$out/$experiment" "$@" 2>"$error" || status=$?
     cat "$error" >&2
+    # The report belongs to the user, as the others do.
+    [ -z "$as_root" ] || sudo chown -R "$(id -u):$(id -g)" "$out/$experiment"
     report=$out/$experiment/report.html
     [ -e "$report" ] || report="no report"
     verdict=ok
