@@ -25,20 +25,24 @@ pub fn install() -> io::Result<()> {
     handle(SIGTERM)
 }
 
-/// Handles SIGHUP as [`install`] does its signals, unless `nohup` has made the process ignore it.
+/// SIGHUP sets the flag, too, unless `nohup` has made the process ignore it. A second one changes nothing: of a terminal
+/// that is closed, both the shell and the kernel tell.
 pub fn install_for_hangup() -> io::Result<()> {
-    match process::is_ignored(SIGHUP)? {
-        true => Ok(()),
-        false => handle(SIGHUP),
+    if !process::is_ignored(SIGHUP)? {
+        signal_hook::flag::register(SIGHUP, Arc::clone(flag()))?;
     }
+    Ok(())
 }
 
 fn handle(signal: i32) -> io::Result<()> {
-    let flag = REQUESTED.get_or_init(|| Arc::new(AtomicBool::new(false)));
     // The order matters: the shutdown is registered first, so that it acts only from the second signal on.
-    signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
-    signal_hook::flag::register(signal, Arc::clone(flag))?;
+    signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag()))?;
+    signal_hook::flag::register(signal, Arc::clone(flag()))?;
     Ok(())
+}
+
+fn flag() -> &'static Arc<AtomicBool> {
+    REQUESTED.get_or_init(Arc::default)
 }
 
 /// Fails if the user has asked to stop. Never fails without [`install`].

@@ -50,12 +50,14 @@ pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
         .map_err(CommandError::Ended)
 }
 
-/// Returns the flag that SIGHUP sets. A process that logs to a terminal gets no handler: SIGHUP ends it, because the
-/// terminal is gone.
+/// Returns the flag that SIGHUP sets. SIGHUP ends a process that logs to a terminal, because the terminal is gone. Such
+/// a process needs a handler only if it has a temporary directory to remove.
 fn reload_requests(args: &ArbitratorArgs) -> Result<Arc<AtomicBool>, CommandError> {
     let is_asked = Arc::<AtomicBool>::default();
     if args.log.is_some() || !std::io::stderr().is_terminal() {
         flag::register(SIGHUP, Arc::clone(&is_asked)).map_err(CommandError::Signal)?;
+    } else if args.dir.is_none() {
+        interrupt::install_for_hangup().map_err(CommandError::Signal)?;
     }
     Ok(is_asked)
 }
