@@ -13,6 +13,7 @@ use crate::cluster_file;
 use crate::config;
 use crate::datadir;
 use crate::directories::{make_private_dir, remove_dir};
+use crate::mark;
 use crate::node::{self, Node, StartMode};
 use crate::node_error::NodeError;
 use crate::packages;
@@ -130,7 +131,7 @@ impl Cluster {
     /// Removes `dir` with its content. Servers that another invocation left running there are killed first.
     pub fn clear(dir: &Path) -> Result<(), ClusterError> {
         if let Ok(mut left) = Self::open(dir, |_| {}) {
-            left.kill()?;
+            left.kill_for_good()?;
         }
         remove_dir(dir)
     }
@@ -343,6 +344,15 @@ impl Cluster {
         Ok(self.nodes.iter_mut().try_for_each(Node::kill)?)
     }
 
+    /// Kills all nodes with -9. They must not start again: what they left in memory is removed.
+    pub fn kill_for_good(&mut self) -> Result<(), ClusterError> {
+        self.kill()?;
+        for node in &self.nodes {
+            mark::remove(&node.datadir());
+        }
+        Ok(())
+    }
+
     /// Freezes node `i` (SIGSTOP).
     pub fn pause_node(&self, i: usize) -> Result<(), ClusterError> {
         Ok(self.nodes[i].pause()?)
@@ -387,6 +397,7 @@ impl Cluster {
             .into());
         }
         for node in &self.nodes {
+            mark::remove(&node.datadir());
             remove_dir(&node.dir)?;
         }
         let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));

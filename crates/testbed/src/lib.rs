@@ -17,6 +17,7 @@ pub mod cpu_share;
 pub mod datadir;
 pub mod directories;
 pub mod interrupt;
+mod mark;
 pub mod node;
 mod node_error;
 pub mod output;

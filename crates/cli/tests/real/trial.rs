@@ -237,6 +237,8 @@ impl Drop for Trial {
             self.explain();
             self.keep_logs();
         }
+        // If a server outlives this, the cluster's own drop tries again.
+        let _ = self.cluster.kill_for_good();
     }
 }
 
