@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use trireme_agent::{Agent, AgentError, Endpoint, Grantee, Login, NeedsPassword};
 use trireme_testbed::interrupt;
+use trireme_testbed::output::piece;
 
 use crate::login::{PasswordError, password};
 
@@ -84,7 +85,7 @@ pub fn run(args: AgentArgs) -> Result<(), CommandError> {
             password: password.as_deref(),
             process: args.doctor,
         };
-        print!("{}", trireme_agent::grant(&grantee)?);
+        piece(&trireme_agent::grant(&grantee)?);
         return Ok(());
     }
     let login = Login {

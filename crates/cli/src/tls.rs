@@ -9,6 +9,7 @@ use trireme_encryption::{
     ChangeOver, ChangeOverError, Days, Expectation, NodeName, Phase, Report, Secret, SecretError,
     Snippet, Store, StoreError, change_over, check_files, check_peer, parse_endpoint,
 };
+use trireme_testbed::output::line;
 use trireme_tls::Files;
 
 use crate::login::{PASSWORD, PasswordError, password};
@@ -257,11 +258,11 @@ pub fn run_secret(command: SecretCommand) -> Result<(), TlsCommandError> {
         SecretCommand::DropOld { file } => (file, Secret::drop_old(file)),
     };
     done?;
-    println!(
+    line(&format!(
         "{}: copy it to every node, readable by the server's user only; a new one is named in repl.secret_file, another one is read \
          by SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'",
         file.display()
-    );
+    ));
     Ok(())
 }
 
@@ -270,18 +271,16 @@ fn init(args: &InitArgs) -> Result<(), TlsCommandError> {
     let store = Store::open_or_found(&args.store.dir, args.store.days())?;
     for node in &args.nodes {
         let dir = store.add(node, &snippet)?;
-        println!(
+        line(&format!(
             "{}: for {node}; trireme-tls.cnf there says where the files belong",
             dir.display()
-        );
+        ));
     }
-    println!(
+    line(&format!(
         "{}: the authority's key, which makes further nodes and renews these: keep it safe, and not on a node",
         args.store.dir.join("authority.pem").display()
-    );
-    println!(
-        "a new cluster: start it with these files; one that runs: trireme tls enable SERVER..."
-    );
+    ));
+    line("a new cluster: start it with these files; one that runs: trireme tls enable SERVER...");
     Ok(())
 }
 
@@ -291,19 +290,19 @@ fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
     let reload = "then on each: SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'";
     if args.new_authority {
         store.new_authority()?;
-        println!(
+        line(&format!(
             "{}: copy ca.pem of each to its node, {reload}; then: trireme tls renew",
             nodes_dir.display()
-        );
+        ));
         return Ok(());
     }
     if args.drop_old_authority {
         match store.drop_old_authority()? {
-            true => println!(
+            true => line(&format!(
                 "{}: copy ca.pem of each to its node, {reload}",
                 nodes_dir.display()
-            ),
-            false => println!("there is one authority only: nothing to do"),
+            )),
+            false => line("there is one authority only: nothing to do"),
         }
         return Ok(());
     }
@@ -312,9 +311,11 @@ fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
         false => args.nodes.clone(),
     };
     for node in &nodes {
-        println!("{}: made anew", store.renew(node)?.display());
+        line(&format!("{}: made anew", store.renew(node)?.display()));
     }
-    println!("copy cert.pem and key.pem to their nodes, {reload}");
+    line(&format!(
+        "copy cert.pem and key.pem to their nodes, {reload}"
+    ));
     Ok(())
 }
 
@@ -339,11 +340,11 @@ fn tell(report: &Report) -> usize {
     report
         .good()
         .iter()
-        .for_each(|line| println!("ok    {line}"));
+        .for_each(|good| line(&format!("ok    {good}")));
     report
         .bad()
         .iter()
-        .for_each(|line| println!("WRONG {line}"));
+        .for_each(|bad| line(&format!("WRONG {bad}")));
     report.bad().len()
 }
 
@@ -366,20 +367,20 @@ fn enable(args: EnableArgs) -> Result<(), TlsCommandError> {
         until,
         timeout: Duration::from_secs(args.patience),
     };
-    let has_changed = change_over(&change, |line| println!("{line}"))?;
+    let has_changed = change_over(&change, line)?;
     if !has_changed {
-        println!("nothing to do: the nodes have taken these steps");
+        line("nothing to do: the nodes have taken these steps");
     }
     match until {
-        Phase::RefusePlaintext => println!(
+        Phase::RefusePlaintext => line(
             "all group traffic is encrypted. SET lasts until a restart: now put wsrep_provider_options of trireme-tls.cnf into the \
-             configuration of each node (without it a node that restarts stays outside)"
+             configuration of each node (without it a node that restarts stays outside)",
         ),
-        _ if args.others > 0 => println!(
+        _ if args.others > 0 => line(
             "now restart each arbitrator with socket.ssl_cert, socket.ssl_key and socket.ssl_ca, then run this command again for the \
-             other steps"
+             other steps",
         ),
-        _ => println!("run this command again for the other steps"),
+        _ => line("run this command again for the other steps"),
     }
     Ok(())
 }

@@ -30,9 +30,10 @@ pub struct NodePorts {
 /// The reason why no ports were assigned.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
-    /// A port of a block that the user chose is taken.
+    /// A port of a block that the user chose, or of a stopped cluster, is taken.
     #[error(
-        "port {port} (node {node}, {role}) is in use; choose another --base-port, or see who has it: ss -ltnp sport = :{port}"
+        "port {port} (node {node}, {role}) is in use; see the process that has it, and end it: ss -ltnp sport = :{port} \
+         (a new cluster can take another --base-port)"
     )]
     InUse {
         /// The port.

@@ -24,6 +24,7 @@ mod trial;
 mod violation;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use durability::Durability;
@@ -46,7 +47,7 @@ use trireme_testbed::verify::VerifyError;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Plan {
     /// Number of schedules.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = parse_schedules)]
     pub schedules: usize,
     /// Seed of the first schedule; it fixes the seeds of the others [default: a new one].
     #[arg(long, value_parser = parse_seed)]
@@ -100,6 +101,14 @@ impl Plan {
         };
         self.power_loss.then_some(fewest)
     }
+}
+
+/// None at all would pass without a trial.
+fn parse_schedules(text: &str) -> Result<usize, String> {
+    let parsed = text.parse::<NonZeroUsize>();
+    parsed
+        .map(NonZeroUsize::get)
+        .map_err(|_| "give a number from 1 on".to_string())
 }
 
 fn parse_seed(text: &str) -> Result<u64, String> {
@@ -159,4 +168,15 @@ pub enum CrashError {
 fn io_error(path: &std::path::Path) -> impl FnOnce(io::Error) -> CrashError {
     let path = path.to_path_buf();
     move |source| CrashError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_schedule() {
+        assert_eq!(parse_schedules("1"), Ok(1));
+        assert!(parse_schedules("0").is_err());
+    }
 }
