@@ -19,8 +19,9 @@ pub(crate) fn work_dir() -> PathBuf {
     name.into()
 }
 
-/// Returns the data directory `name` of `server`, which is made once and kept for later invocations. `fill` gets a
-/// server without replication that is laid out, and leaves it stopped. `announcement` is printed before.
+/// Returns the data directory `name` of `server`, which is made once for each version of the server program and kept for
+/// later invocations. `fill` gets a server without replication that is laid out, and leaves it stopped. `announcement` is
+/// printed before.
 pub(crate) fn template<E: From<ClusterError>>(
     name: &str,
     server: Server,
@@ -28,7 +29,8 @@ pub(crate) fn template<E: From<ClusterError>>(
     fill: impl FnOnce(&mut Cluster) -> Result<(), E>,
 ) -> Result<PathBuf, E> {
     make_private_dir(&work_dir())?;
-    let template = work_dir().join(format!("template-{name}{}", server.suffix()));
+    let version = server.version().map_err(ClusterError::from)?;
+    let template = work_dir().join(format!("template-{name}{}-{version}", server.suffix()));
     if template.exists() {
         return Ok(template);
     }

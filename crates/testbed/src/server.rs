@@ -43,6 +43,13 @@ impl Server {
         }
     }
 
+    /// The version of the server program, as a part of file names.
+    pub fn version(self) -> Result<String, PackageError> {
+        let output = Command::new(self.program()?).arg("--version").output();
+        let text = output.map(|output| output.stdout).unwrap_or_default();
+        Ok(version_in(&String::from_utf8_lossy(&text)))
+    }
+
     /// The command that makes an empty database in `dir`. It reads [`accounts`](Self::accounts) from its standard
     /// input.
     pub(crate) fn install_command(self, dir: &Path) -> Result<Command, PackageError> {
@@ -116,9 +123,27 @@ impl Server {
     }
 }
 
+/// The word after `Ver`.
+fn version_in(text: &str) -> String {
+    let mut words = text.split_whitespace().skip_while(|word| *word != "Ver");
+    let version = words.nth(1).unwrap_or("unknown");
+    version.replace(
+        |c: char| !c.is_ascii_alphanumeric() && !".+-".contains(c),
+        "_",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_names_a_file() {
+        let text =
+            "mariadbd  Ver 10.11.14-MariaDB-0+deb12u2/x for debian-linux-gnu on x86_64 (Debian 12)";
+        assert_eq!(version_in(text), "10.11.14-MariaDB-0+deb12u2_x");
+        assert_eq!(version_in(""), "unknown");
+    }
 
     #[test]
     fn mysql_has_its_own_name_for_the_size_of_the_redo_log() {

@@ -10,6 +10,7 @@ use trireme_testbed::cluster::Cluster;
 use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::systems::Wsrep;
+use trireme_testbed::{ClusterError, Server};
 
 /// Small redo logs are copied faster.
 const REDO_LOG: &str = "--innodb-log-file-size=16M";
@@ -50,9 +51,10 @@ impl Stage {
         Ok(Cluster::create(settings, |_| {})?)
     }
 
-    /// A data directory with the tables. It is made once and kept for later invocations.
+    /// A data directory with the tables. It is made once for each version of the server, and kept for later invocations.
     fn template(&self) -> Result<PathBuf, CrashError> {
-        let template = self.dir.join("template");
+        let version = Server::MariaDb.version().map_err(ClusterError::from)?;
+        let template = self.dir.join(format!("template-{version}"));
         if template.exists() {
             return Ok(template);
         }
@@ -60,17 +62,25 @@ impl Stage {
         let mut settings = Settings::new(dir, 1, None);
         settings.mariadbd_args.push(REDO_LOG.to_string());
         let mut cluster = Cluster::create(settings, |_| {})?;
-        cluster.start()?;
-        let mut sql = cluster.sql(0)?;
-        for statement in tables() {
-            sql.exec(&statement)?;
-        }
-        drop(sql);
-        cluster.stop()?;
-        fs::rename(cluster.node(0).datadir(), &template).map_err(io_error(&template))?;
+        // The directory gets its name only when it is complete.
+        let made = fill(&mut cluster).and_then(|()| {
+            fs::rename(cluster.node(0).datadir(), &template).map_err(io_error(&template))
+        });
+        cluster.kill()?;
         cluster.delete()?;
-        Ok(template)
+        made.map(|()| template)
     }
+}
+
+/// Makes the tables, and stops the server.
+fn fill(cluster: &mut Cluster) -> Result<(), CrashError> {
+    cluster.start()?;
+    let mut sql = cluster.sql(0)?;
+    for statement in tables() {
+        sql.exec(&statement)?;
+    }
+    drop(sql);
+    Ok(cluster.stop()?)
 }
 
 fn tables() -> [String; 5] {
