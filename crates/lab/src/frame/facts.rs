@@ -64,11 +64,12 @@ pub fn machine() -> Vec<(String, String)> {
 
 /// The facts about the libraries of `systems`.
 pub fn libraries(systems: &[Box<dyn System>]) -> Vec<(String, String)> {
-    let fact = |system: &Box<dyn System>| {
+    let fact = |system: &dyn System| {
         let name = format!("library of {}", system.name());
         Some((name, of_file(system.library()?)))
     };
-    systems.iter().filter_map(fact).collect()
+    let systems = systems.iter().map(AsRef::as_ref);
+    systems.filter_map(fact).collect()
 }
 
 /// Tells a file from another one, and from an earlier one at the same path.
