@@ -24,7 +24,7 @@ for experiment in "${experiments[@]}"; do
     $as_root "$trireme" bench "$experiment" --quick --out "$out/$experiment" "$@" 2>"$error" || status=$?
     cat "$error" >&2
     # The report belongs to the user, as the others do.
-    [ -z "$as_root" ] || sudo chown -R "$(id -u):$(id -g)" "$out/$experiment"
+    if [ -n "$as_root" ] && [ -e "$out/$experiment" ]; then sudo chown -R "$(id -u):$(id -g)" "$out/$experiment"; fi
     report=$out/$experiment/report.html
     [ -e "$report" ] || report="no report"
     verdict=ok
