@@ -69,8 +69,8 @@ fi
 [ -f "$provider" ] || die "no provider at $provider: run 'make build' first"
 [[ " ${options[*]-} " == *" --suite="* ]] || [ ${#tests[@]} -gt 0 ] || die "name tests, --list FILE or --suite=... (--help)"
 
-# Memory where there is enough of it (about 1 GB per cluster) and a library may be loaded from it, else disk. The path is
-# short: sockets lie below it.
+# Memory where there is enough of it (about 1 GB per cluster) and a library may be loaded from it, else disk.
+# The path is short: sockets lie below it.
 need_kib=$((parallel * 1500 * 1024))
 free_kib=$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)
 base=/tmp

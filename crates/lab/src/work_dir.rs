@@ -19,9 +19,9 @@ pub(crate) fn work_dir() -> PathBuf {
     name.into()
 }
 
-/// Returns the data directory `name` of `server`, which is made once for each version of the server program and kept for
-/// later invocations. `fill` gets a server without replication that is laid out, and leaves it stopped. `announcement` is
-/// printed before.
+/// Returns the data directory `name` of `server`, which is made once for each version of the server program, and kept
+/// for later invocations. `fill` gets a server without replication that is laid out, and leaves it stopped.
+/// `announcement` is printed before.
 pub(crate) fn template<E: From<ClusterError>>(
     name: &str,
     server: Server,

@@ -291,8 +291,8 @@ impl Cluster {
         Ok(self.nodes.iter_mut().try_for_each(Node::check_running)?)
     }
 
-    /// Waits until all running nodes, at least one, report the same last committed write-set twice in a row. Returns its
-    /// seqno. The load must have stopped.
+    /// Waits until all running nodes, at least one, report the same last committed write-set twice in a row. Returns
+    /// its seqno. The load must have stopped.
     pub fn wait_caught_up(&mut self, timeout: Duration) -> Result<i64, ClusterError> {
         let start = Instant::now();
         let mut seen = None;

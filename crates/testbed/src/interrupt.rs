@@ -25,8 +25,8 @@ pub fn install() -> io::Result<()> {
     handle(SIGTERM)
 }
 
-/// SIGHUP sets the flag, too, unless `nohup` has made the process ignore it. A second one changes nothing: of a terminal
-/// that is closed, both the shell and the kernel tell.
+/// From now on SIGHUP sets the flag, too, unless `nohup` has made the process ignore it. A second one changes nothing:
+/// when a terminal is closed, both the shell and the kernel send one.
 pub fn install_for_hangup() -> io::Result<()> {
     if !process::is_ignored(SIGHUP)? {
         signal_hook::flag::register(SIGHUP, Arc::clone(flag()))?;

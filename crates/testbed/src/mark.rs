@@ -1,5 +1,5 @@
-//! The mark that a killed server leaves in memory for its next start (docs/state-files.md, "The mark"). It goes with the
-//! node's directory: otherwise marks would fill the memory of a machine that kills many servers.
+//! The mark that a killed server leaves in memory for its next start (docs/state-files.md, "The mark"). It goes with
+//! the node's directory: otherwise marks would fill the memory of a machine that kills many servers.
 
 use std::fs;
 use std::path::Path;

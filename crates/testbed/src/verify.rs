@@ -62,8 +62,8 @@ pub struct Identical {
     pub tables: Vec<TableSum>,
 }
 
-/// Waits until all nodes have committed the same last write-set. Then compares the tables of `databases`, and the lists
-/// of tables. Fails if a node does not run. The load must have stopped.
+/// Waits until all nodes have committed the same last write-set. Then compares the tables of `databases`, and the
+/// lists of tables. Fails if a node does not run. The load must have stopped.
 pub fn verify_identical(
     cluster: &mut Cluster,
     databases: &[&str],

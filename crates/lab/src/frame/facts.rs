@@ -54,7 +54,7 @@ pub fn machine() -> Vec<(String, String)> {
         ("server", server.unwrap_or_default()),
         ("trireme built from", COMMIT.to_string()),
         // A commit does not tell two builds of a changed tree apart.
-        ("trireme", program),
+        ("program", program),
         (LOAD, read("/proc/loadavg")),
     ];
     facts

@@ -51,7 +51,8 @@ impl Stage {
         Ok(Cluster::create(settings, |_| {})?)
     }
 
-    /// A data directory with the tables. It is made once for each version of the server, and kept for later invocations.
+    /// A data directory with the tables. It is made once for each version of the server, and kept for later
+    /// invocations.
     fn template(&self) -> Result<PathBuf, CrashError> {
         let version = Server::MariaDb.version().map_err(ClusterError::from)?;
         let template = self.dir.join(format!("template-{version}"));
