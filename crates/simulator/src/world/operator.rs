@@ -102,7 +102,8 @@ impl World {
         excluded && processes.all(|process| process.component_state == ComponentState::NonPrimary)
     }
 
-    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database.
+    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database, unless an arbitrator
+    /// goes on (seed 700012294).
     pub(crate) fn bootstrap(&mut self) {
         let furthest = |node: &NodeId| {
             let machine = &self.machines[*node];
@@ -112,8 +113,10 @@ impl World {
             (!known.uuid.is_nil(), known.seqno)
         };
         let best = (0..self.machines.len()).rev().max_by_key(furthest);
+        let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
+        let goes_on = processes.any(|p| p.component_state == ComponentState::Primary);
         self.dark = false;
-        if let Some(node) = best {
+        if let Some(node) = best.filter(|_| !goes_on) {
             if furthest(&node) < (true, 0) {
                 // No database can be used: a new cluster begins, and all old logs are moved away, also those of
                 // arbitrators.
