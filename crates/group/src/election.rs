@@ -285,17 +285,15 @@ impl Elections<'_> {
         forced: Option<Uuid>,
     ) -> Option<Won> {
         // The owner of the best log must lead, even a restarted process whose admission is not committed yet, or a
-        // leaving member (which transfers leadership again). A member that has committed its own removal need not:
-        // others have that log as well. If they have forgotten it, its owner goes on by evidence (rule 4).
+        // leaving member (which transfers leadership again). A member that has committed its own removal cannot lead,
+        // and need not: others have that log as well.
+        let seated = self.log.has_seat(self.my_replica());
         let able = self.log.tail().end() > 0
             && !self.component.is_gone()
-            && !self.branches().is_overridden();
+            && !self.branches().is_overridden()
+            && seated;
         let able = able && !self.branches().may_be_a_copy() && !self.role.is_leader();
-        let seated = self.log.has_seat(self.my_replica());
-        if !able
-            || forced.is_some() && !(seated && self.has_room_for_override())
-            || !seated && planted(Mutant::LeftMemberNeverLeads)
-        {
+        if !able || forced.is_some() && !self.has_room_for_override() {
             return None;
         }
         // Only a leader's transfer says that this is a good place for the leader. A candidate that defers to a better
@@ -362,10 +360,6 @@ impl Elections<'_> {
         };
         if !enough {
             return self.go_on_by_evidence();
-        }
-        if !self.log.has_seat(self.my_replica()) {
-            self.give_up();
-            return None;
         }
         let promises = match forced {
             Some(_) => promises.usable(),

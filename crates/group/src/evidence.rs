@@ -112,7 +112,12 @@ impl Promises {
             let knows = p.summary.commit == commit;
             knows.then(|| p.summary.term_at(commit)).flatten()
         })?;
-        let holds = logs.all().filter(|(_, _, p)| p.summary.has(commit, term));
+        // A process that has left does not lead. It knows nothing to be committed that all others have forgotten: a
+        // majority has flushed a view before it is committed.
+        let has_seat = |replica| configurations.iter().any(|c| c.replica(replica).is_some());
+        let may_lead = |replica| has_seat(replica) || planted(Mutant::LeaversLogPreferred);
+        let may_lead = logs.all().filter(|(replica, ..)| may_lead(*replica));
+        let holds = may_lead.filter(|(_, _, p)| p.summary.has(commit, term));
         let required = logs.required_configurations();
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());

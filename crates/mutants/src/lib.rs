@@ -74,7 +74,7 @@ mutants! {
         unclear_database_ignored: UnclearDatabaseIgnored,
         reforms_as_elected: ReformsAsElected,
         minority_reforms: MinorityReforms,
-        left_member_never_leads: LeftMemberNeverLeads,
+        leavers_log_preferred: LeaversLogPreferred,
         met_elector_not_asked: MetElectorNotAsked,
         lost_views_vouch: LostViewsVouch,
         tail_counts_as_known: TailCountsAsKnown,

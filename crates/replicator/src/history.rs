@@ -8,6 +8,8 @@ use trireme_group::{Delivery, NotNow, Position};
 pub trait History {
     /// Returns the first seqno from which this node can serve others without a gap; None if the log is empty.
     fn first_seqno(&self) -> Option<Seqno>;
+    /// Returns the first seqno that can be read, also if this node keeps it for itself; None if the log is empty.
+    fn first_seqno_kept(&self) -> Option<Seqno>;
     /// Returns the position of the entry with this seqno, if it is here; reading it may still fail.
     fn position_of(&self, seqno: Seqno) -> Option<Position>;
     /// Returns true if the entry with this seqno is here; reading it may still fail.
@@ -74,6 +76,10 @@ pub struct NoHistory;
 
 impl History for NoHistory {
     fn first_seqno(&self) -> Option<Seqno> {
+        None
+    }
+
+    fn first_seqno_kept(&self) -> Option<Seqno> {
         None
     }
 

@@ -138,7 +138,7 @@ impl Retention {
             Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
             _ => control.position,
         };
-        // An arbitrator keeps them for the databases of the others.
+        // An arbitrator keeps these entries for the other members' databases.
         let drops_unflushed = wraps
             || planted(Mutant::WaitingNotPinned)
             || context.is_arbitrator() && planted(Mutant::ArbitratorDropsUnflushed);
@@ -159,18 +159,17 @@ impl Retention {
         })
     }
 
-    /// Returns true if this node gives a peer the entry with this seqno. A data member gives the newest gcache.size bytes,
-    /// entries that members of the view may lack, and the rest of a transfer that has begun. Entries kept beyond these
-    /// are for its own database, for recovery, or for another joiner. An arbitrator gives all that it keeps: it may be
-    /// the only member left with the entries. `first`: the first seqno of the newest gcache.size bytes.
+    /// Returns true if this node gives a peer the entry with this seqno. Peers get everything from `first` on (a data
+    /// member's newest gcache.size bytes, all that an arbitrator keeps), entries that members of the view may lack, and
+    /// the rest of a transfer that they have begun. Entries kept beyond these are for this node's own database, for
+    /// recovery, or for another joiner.
     pub(crate) fn serves(
         &self,
         context: &Context,
         first: Option<Seqno>,
         (peer, seqno): (Incarnation, Seqno),
     ) -> bool {
-        context.is_arbitrator()
-            || first.is_some_and(|first| first <= seqno)
+        first.is_some_and(|first| first <= seqno)
             || seqno > others_may_lack_above(context)
             || self.served.goes_on(peer, seqno)
     }
@@ -204,10 +203,10 @@ pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bo
     if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
         return true;
     }
-    let has_all_above = |seqno: Seqno| seqno >= control.seqno() || history.has(seqno + 1);
+    let first = history.first_seqno_kept().unwrap_or(control.seqno() + 1);
     // The floor does not wait for a member that is far behind.
     let mut applied = control.members.applied().map(|(_, seqno)| seqno);
-    has_all_above(control.certification.floor()) && applied.all(has_all_above)
+    first <= control.certification.floor() + 1 && applied.all(|seqno| first <= seqno + 1)
 }
 
 #[cfg(test)]

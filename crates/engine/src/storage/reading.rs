@@ -158,6 +158,11 @@ impl History for Storage {
         Some(first.max(self.findings.unreadable() + 1))
     }
 
+    fn first_seqno_kept(&self) -> Option<Seqno> {
+        let first = self.log.as_ref()?.first_seqno_kept()?;
+        Some(first.max(self.findings.unreadable() + 1))
+    }
+
     fn position_of(&self, seqno: Seqno) -> Option<Position> {
         self.log.as_ref()?.position_of_seqno(seqno)
     }

@@ -1,4 +1,4 @@
-//! An arbitrator keeps the entries that its own database may not have flushed; it has none (rule 12).
+//! An arbitrator drops the entries that the databases may not have flushed (rule 12).
 //!
 //! The data nodes lose power, with the ends of their logs and the last commits of their databases. The arbitrator's log
 //! has committed the most, but no longer the entries from which a database could be brought to its end.

@@ -35,7 +35,11 @@ impl Membership<'_> {
         offset: u32,
         history: &dyn History,
     ) {
-        let first = history.first_seqno();
+        // An arbitrator may be the only member left with the entries.
+        let first = match self.context.is_arbitrator() {
+            true => history.first_seqno_kept(),
+            false => history.first_seqno(),
+        };
         let serves = (self.retention).serves(self.context, first, (from, seqno));
         if let Some(position) = history.position_of(seqno).filter(|_| serves) {
             let options = self.context.options();

@@ -57,6 +57,13 @@ impl History for Records {
             .map(|(seqno, _)| *seqno)
     }
 
+    fn first_seqno_kept(&self) -> Option<Seqno> {
+        self.by_seqno
+            .range(self.first..)
+            .next()
+            .map(|(seqno, _)| *seqno)
+    }
+
     fn position_of(&self, seqno: Seqno) -> Option<Position> {
         let record = self.by_seqno.get(&seqno).filter(|_| seqno >= self.first);
         record.map(|record| record.position)

@@ -102,7 +102,19 @@ impl World {
         excluded && processes.all(|process| process.component_state == ComponentState::NonPrimary)
     }
 
-    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database, unless an arbitrator
+    /// True if a component is primary whose members all live: an arbitrator has gone on.
+    fn goes_on(&self) -> bool {
+        let processes = || self.machines.iter().filter_map(|m| m.process.as_deref());
+        let lives = |name| processes().any(|process| process.incarnation == name);
+        let is_whole = |process: &Process| {
+            let link = process.engine.link();
+            let view = link.map(|link| link.group.configuration());
+            view.is_some_and(|view| view.members.iter().all(|m| lives(m.incarnation)))
+        };
+        processes().any(|p| p.component_state == ComponentState::Primary && is_whole(p))
+    }
+
+    /// Acts as the operator after a blackout: bootstraps the node with the most advanced database, unless a component
     /// goes on (seed 700012294).
     pub(crate) fn bootstrap(&mut self) {
         let furthest = |node: &NodeId| {
@@ -113,10 +125,8 @@ impl World {
             (!known.uuid.is_nil(), known.seqno)
         };
         let best = (0..self.machines.len()).rev().max_by_key(furthest);
-        let mut processes = self.machines.iter().filter_map(|m| m.process.as_deref());
-        let goes_on = processes.any(|p| p.component_state == ComponentState::Primary);
         self.dark = false;
-        if let Some(node) = best.filter(|_| !goes_on) {
+        if let Some(node) = best.filter(|_| !self.goes_on()) {
             if furthest(&node) < (true, 0) {
                 // No database can be used: a new cluster begins, and all old logs are moved away, also those of
                 // arbitrators.
