@@ -208,7 +208,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to print of an error after an interruption: it may be another one, such as that a server does not stop.
+/// The text for an error after an interruption: the error may be another one, such as that a server does not stop.
 fn interrupted(error: &str) -> String {
     let interrupted = Interrupted.to_string();
     match error == interrupted {

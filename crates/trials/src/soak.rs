@@ -150,7 +150,7 @@ fn play(options: &SoakOptions, cluster: &mut Cluster) -> Result<(), SoakError> {
     ));
     let mut samples = Vec::new();
     let watched = watch(options, cluster, &mut runs, &mut samples);
-    // What was seen before a failure tells of its cause.
+    // The samples before a failure tell of its cause.
     let written = write_samples(options, cluster, &samples);
     watched?;
     written?;
