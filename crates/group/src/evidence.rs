@@ -94,7 +94,6 @@ impl Promises {
                 _ => {}
             }
         }
-        let (reached, _, owner) = furthest?;
         let known = |(_, _, p): (ReplicaId, Incarnation, &Promise)| match planted(
             Mutant::TailCountsAsKnown,
         ) {
@@ -102,8 +101,14 @@ impl Promises {
             false => p.proof.known,
         };
         let known = self.all().map(known).max()?;
-        if reached > known && !planted(Mutant::DatabaseNotHeeded) {
-            return Some(Best::Database(owner, reached));
+        match furthest {
+            Some((reached, _, owner)) if reached > known && !planted(Mutant::DatabaseNotHeeded) => {
+                return Some(Best::Database(owner, reached));
+            }
+            Some(_) => {}
+            // There is no database to compare with.
+            None if configurations.iter().all(|c| has_only_arbitrators(c)) => {}
+            None => return None,
         }
         // Choose the best log among those that hold everything known to be committed.
         let logs = self.usable();
@@ -124,6 +129,13 @@ impl Promises {
         let best = holds.max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
         best.map(|(_, owner, _)| Best::Log(owner))
     }
+}
+
+/// True if no voter has a database. Then the data nodes have left with a committed view, so their databases are not
+/// ahead of the voters' logs.
+fn has_only_arbitrators(configuration: &Configuration) -> bool {
+    let mut voters = configuration.members.iter().filter(|m| m.weight > 0);
+    voters.all(|m| m.arbitrator) && !planted(Mutant::ArbitratorNeedsDatabase)
 }
 
 impl Elections<'_> {

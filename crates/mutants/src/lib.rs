@@ -75,6 +75,7 @@ mutants! {
         reforms_as_elected: ReformsAsElected,
         minority_reforms: MinorityReforms,
         leavers_log_preferred: LeaversLogPreferred,
+        arbitrator_needs_database: ArbitratorNeedsDatabase,
         met_elector_not_asked: MetElectorNotAsked,
         lost_views_vouch: LostViewsVouch,
         tail_counts_as_known: TailCountsAsKnown,

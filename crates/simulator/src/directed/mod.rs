@@ -88,6 +88,7 @@ schedules! {
     arbitrator_has_no_say,
     arbitrator_log_wraps,
     arbitrator_outlasts_power,
+    arbitrator_alone_forgets,
     arbitrator_comes_late,
     flush_under_way,
     flush_covers_its_own,
