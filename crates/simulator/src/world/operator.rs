@@ -3,6 +3,7 @@
 use trireme_group::{ComponentState, Uuid};
 use trireme_log::MemoryDisk;
 
+use super::survey::knows_all;
 use super::{Happening, World};
 use crate::fault::Fault;
 use crate::machine::{Left, Machine, Process};
@@ -124,7 +125,13 @@ impl World {
             let known = known.starting_position(database, &machine.disk);
             (!known.uuid.is_nil(), known.seqno)
         };
-        let best = (0..self.machines.len()).rev().max_by_key(furthest);
+        // A node that does not know all forced views would make one that excludes the last (seed 700016437).
+        let knows = |node: &NodeId| {
+            let known = &self.machines[*node].left.overrides;
+            furthest(node).0 && knows_all(known, &self.in_effect)
+        };
+        let nodes = (0..self.machines.len()).rev();
+        let best = nodes.max_by_key(|node| (knows(node), furthest(node)));
         self.dark = false;
         if let Some(node) = best.filter(|_| !self.goes_on()) {
             if furthest(&node) < (true, 0) {

@@ -20,7 +20,7 @@ fn is_past(overrides: &[Uuid], process: &Process) -> bool {
     known.is_some_and(|known| knows_all(known, overrides))
 }
 
-fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
+pub(super) fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
     overrides.iter().all(|id| known.contains(id))
 }
 
