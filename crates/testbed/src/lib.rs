@@ -35,6 +35,7 @@ pub mod sysbench;
 pub mod sysbench_report;
 pub mod systems;
 pub mod table;
+pub mod template;
 pub mod verify;
 
 pub use cluster::Cluster;

@@ -43,11 +43,16 @@ impl Server {
         }
     }
 
-    /// The version of the server program, as a part of file names.
-    pub fn version(self) -> Result<String, PackageError> {
+    /// The line in which the server program tells its version.
+    pub fn version_line(self) -> Result<String, PackageError> {
         let output = Command::new(self.program()?).arg("--version").output();
         let text = output.map(|output| output.stdout).unwrap_or_default();
-        Ok(version_in(&String::from_utf8_lossy(&text)))
+        Ok(String::from_utf8_lossy(&text).trim().to_string())
+    }
+
+    /// The version of the server program, as a part of file names.
+    pub fn version(self) -> Result<String, PackageError> {
+        Ok(version_in(&self.version_line()?))
     }
 
     /// The command that makes an empty database in `dir`. It reads [`accounts`](Self::accounts) from its standard

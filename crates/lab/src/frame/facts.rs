@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use trireme_testbed::systems::System;
-use trireme_testbed::{Node, packages};
+use trireme_testbed::{Node, Server};
 
 /// The commit from which this program was built.
 pub const COMMIT: &str = env!("TRIREME_COMMIT");
@@ -40,18 +39,13 @@ impl Part {
 /// The facts about this machine, by name.
 pub fn machine() -> Vec<(String, String)> {
     let cpus = std::thread::available_parallelism().map_or(0, |n| n.get());
-    let server = packages::mariadbd().ok().map(|path| {
-        let output = Command::new(path).arg("--version").output();
-        let output = output.map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&output).trim().to_string()
-    });
     let program = std::env::current_exe().map_or_else(|e| e.to_string(), |path| of_file(&path));
     let facts = [
         ("processor", field("/proc/cpuinfo", "model name")),
         ("processors", cpus.to_string()),
         ("memory", field("/proc/meminfo", "MemTotal")),
         ("kernel", read("/proc/sys/kernel/osrelease")),
-        ("server", server.unwrap_or_default()),
+        ("server", Server::MariaDb.version_line().unwrap_or_default()),
         ("trireme built from", COMMIT.to_string()),
         // A commit does not tell two builds of a changed tree apart.
         ("program", program),
@@ -64,16 +58,18 @@ pub fn machine() -> Vec<(String, String)> {
 
 /// The facts about the libraries of `systems`.
 pub fn libraries(systems: &[Box<dyn System>]) -> Vec<(String, String)> {
-    let fact = |system: &dyn System| {
-        let name = format!("library of {}", system.name());
-        Some((name, of_file(system.library()?)))
-    };
     let systems = systems.iter().map(AsRef::as_ref);
-    systems.filter_map(fact).collect()
+    let facts = systems.filter_map(|system| Some(library(system.name(), system.library()?)));
+    facts.collect()
+}
+
+/// The fact about the library of a system.
+pub fn library(system: &str, path: &Path) -> (String, String) {
+    (format!("library of {system}"), of_file(path))
 }
 
 /// Tells a file from another one, and from an earlier one at the same path.
-pub fn of_file(path: &Path) -> String {
+fn of_file(path: &Path) -> String {
     let about = fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?)));
     let about = match about {
         Ok((bytes, modified)) => {

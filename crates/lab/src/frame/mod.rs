@@ -34,7 +34,7 @@ pub use claims::{Claim, State, Verdict};
 pub use compare::{By, Comparison, Side, Wanted, judge, ratios};
 pub use error::LabError;
 pub use experiment::{Experiment, Table, shown};
-pub use facts::{libraries, of_file, versions};
+pub use facts::{libraries, library, versions};
 pub use faster::{faster_everywhere, paired_ratios};
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};

@@ -38,29 +38,26 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
     // Only a trial that struck the member that it names counts.
     let has_moved = |record: &&Record| number(record, MOVED_BEFORE).is_some_and(|n| n > 0.0);
     let moved: BTreeSet<&Cell> = records.iter().filter(has_moved).map(|r| &r.cell).collect();
-    let of_victim = records
-        .iter()
-        .filter(|record| !moved.contains(&record.cell));
-    let of_victim: Vec<Record> = of_victim.cloned().collect();
+    let is_struck = |cell: &Cell| is_lost(cell) && !moved.contains(cell);
     vec![
         in_every_trial(
-            &of_victim,
+            records,
             (
                 "A member that does not lead is killed, paused or cut off: no client of the others waits longer than 0.1 s, or 1.5 \
              times as long as without a fault.",
                 "ms",
             ),
-            |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Other),
+            |cell| is_part(cell, "failover") && is_struck(cell) && strikes(cell, Victim::Other),
             gap,
             quiet,
         ),
         in_every_trial(
-            &of_victim,
+            records,
             (
                 "The leader is killed, paused or cut off: no client of the others waits longer than 0.5 s.",
                 "ms",
             ),
-            |cell| is_part(cell, "failover") && is_lost(cell) && strikes(cell, Victim::Leader),
+            |cell| is_part(cell, "failover") && is_struck(cell) && strikes(cell, Victim::Leader),
             gap,
             |_| Bound::Most(500.0),
         ),

@@ -16,7 +16,7 @@ use super::host::{Host, ask};
 use super::{DURABILITY, NO_DURABILITY};
 use crate::frame::{
     Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
-    of_file, sort_out,
+    library, sort_out,
 };
 use crate::work_dir::work_dir;
 
@@ -171,10 +171,7 @@ impl Ground for Hosts {
     }
 
     fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
-        let fact = |library: &Library| {
-            let name = format!("library of {}", library.name());
-            Some((name, of_file(library.path()?)))
-        };
+        let fact = |found: &Library| Some(library(found.name(), found.path()?));
         Ok(self.libraries.iter().filter_map(fact).collect())
     }
 

@@ -1,16 +1,16 @@
 //! The directories of the schedules, and the tables that every cluster begins with.
 
-use std::fs;
 use std::path::PathBuf;
 
 use super::client::{ACCOUNTS, BALANCE, KEYS};
 use super::schedule::NODES;
-use super::{CrashError, Plan, io_error};
+use super::{CrashError, Plan};
+use trireme_testbed::Server;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::settings::{Settings, default_dir};
 use trireme_testbed::systems::Wsrep;
-use trireme_testbed::{ClusterError, Server};
+use trireme_testbed::template::Template;
 
 /// Small redo logs are copied faster.
 const REDO_LOG: &str = "--innodb-log-file-size=16M";
@@ -51,25 +51,15 @@ impl Stage {
         Ok(Cluster::create(settings, |_| {})?)
     }
 
-    /// A data directory with the tables. It is made once for each version of the server, and kept for later
-    /// invocations.
+    /// A data directory with the tables, which is made once and kept.
     fn template(&self) -> Result<PathBuf, CrashError> {
-        let version = Server::MariaDb.version().map_err(ClusterError::from)?;
-        let template = self.dir.join(format!("template-{version}"));
-        if template.exists() {
-            return Ok(template);
-        }
-        let dir = self.dir.join(format!("prepare-{}", std::process::id()));
-        let mut settings = Settings::new(dir, 1, None);
-        settings.mariadbd_args.push(REDO_LOG.to_string());
-        let mut cluster = Cluster::create(settings, |_| {})?;
-        // The directory gets its name only when it is complete.
-        let made = fill(&mut cluster).and_then(|()| {
-            fs::rename(cluster.node(0).datadir(), &template).map_err(io_error(&template))
-        });
-        cluster.kill()?;
-        cluster.delete()?;
-        made.map(|()| template)
+        let template = Template {
+            dir: &self.dir,
+            name: "crash",
+            server: Server::MariaDb,
+            arguments: &[REDO_LOG],
+        };
+        template.make(|_| {}, fill)
     }
 }
 
