@@ -3,6 +3,8 @@
 //!
 //! Nodes are numbered from 0 here; the node with index 0 is called `node1`.
 
+mod layout;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -11,12 +13,8 @@ use std::time::{Duration, Instant};
 use crate::cluster_error::{ClusterError, io_error};
 use crate::cluster_file;
 use crate::config;
-use crate::datadir;
-use crate::directories::{make_private_dir, remove_dir};
 use crate::mark;
-use crate::node::{self, Node, StartMode};
-use crate::node_error::NodeError;
-use crate::packages;
+use crate::node::{Node, StartMode};
 use crate::ports::{self, NodePorts};
 use crate::rsync_as_root;
 use crate::settings::Settings;
@@ -41,78 +39,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Lays out a new cluster: directory, ports, data directories and configuration. Starts nothing.
-    pub fn create(mut settings: Settings, progress: fn(&str)) -> Result<Self, ClusterError> {
-        let connected = settings.provider.is_some() || settings.separate;
-        if settings.nodes == 0 || (settings.nodes > 1 && !connected) {
-            let reason = "a cluster needs at least 1 node, and a provider when it has several";
-            return Err(ClusterError::Settings(reason.to_string()));
-        }
-        if let Some(arg) = settings
-            .mariadbd_args
-            .iter()
-            .find(|arg| config::option_line(arg).is_none())
-        {
-            return Err(ClusterError::Settings(format!(
-                "mariadbd argument {arg:?} is not of the form --name[=value]"
-            )));
-        }
-        settings.server.program()?;
-        if settings.nodes > 1 && settings.provider.is_some() {
-            packages::check_sst(settings.sst_method)?;
-        }
-        if Self::exists(&settings.dir) {
-            return Err(ClusterError::Exists(settings.dir));
-        }
-        let mut ports = match settings.base_port {
-            Some(base) => ports::from_base(base, settings.nodes)?,
-            None => ports::find_free(settings.nodes)?,
-        };
-        for (ports, host) in ports.iter_mut().zip(&settings.hosts) {
-            ports.host = *host;
-        }
-        make_private_dir(&settings.dir)?;
-        settings.dir = settings
-            .dir
-            .canonicalize()
-            .map_err(io_error("find", &settings.dir))?;
-        let nodes: Vec<Node> = ports
-            .iter()
-            .enumerate()
-            .map(|(i, ports)| {
-                let name = format!("node{}", i + 1);
-                Node::new(
-                    name.clone(),
-                    settings.dir.join(&name),
-                    *ports,
-                    settings.server,
-                )
-            })
-            .collect();
-        if let Some(node) = nodes.iter().find(|node| !node::fits_socket(&node.socket())) {
-            return Err(ClusterError::Settings(format!(
-                "the path {} is too long for a socket (limit {} bytes); choose a shorter --dir",
-                node.socket().display(),
-                node::MAX_SOCKET_PATH_BYTES
-            )));
-        }
-        let cluster = Self {
-            settings,
-            nodes,
-            formed: false,
-            detached: false,
-            progress,
-        };
-        // From here on another invocation completes or removes the cluster, if this one is killed.
-        cluster.save()?;
-        if rustix::process::getuid().is_root() && cluster.settings.nodes > 1 {
-            let file = rsync_as_root::file(&cluster.settings.dir);
-            rsync_as_root::install(&cluster.settings.dir).map_err(io_error("write", &file))?;
-        }
-        cluster.fill_datadirs()?;
-        Ok(cluster)
-    }
-
     /// Opens the cluster that another invocation laid out in `dir`. Dropping it leaves its servers alone.
     pub fn open(dir: &Path, progress: fn(&str)) -> Result<Self, ClusterError> {
         let dir = dir
@@ -126,14 +52,6 @@ impl Cluster {
             detached: true,
             progress,
         })
-    }
-
-    /// Removes `dir` with its content. Servers that another invocation left running there are killed first.
-    pub fn clear(dir: &Path) -> Result<(), ClusterError> {
-        if let Ok(mut left) = Self::open(dir, |_| {}) {
-            left.kill_for_good()?;
-        }
-        remove_dir(dir)
     }
 
     /// Whether a cluster was laid out in `dir`.
@@ -386,41 +304,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Removes a stopped cluster with all its data: the nodes' directories and the cluster file. The directory itself
-    /// goes if nothing else lies in it.
-    pub fn delete(self) -> Result<(), ClusterError> {
-        if let Some(node) = self.nodes.iter().find(|node| node.pid().is_some()) {
-            return Err(NodeError::State {
-                node: node.name.clone(),
-                running: true,
-            }
-            .into());
-        }
-        for node in &self.nodes {
-            mark::remove(&node.datadir());
-            remove_dir(&node.dir)?;
-        }
-        let _ = fs::remove_file(rsync_as_root::file(&self.settings.dir));
-        let file = cluster_file::path(&self.settings.dir);
-        fs::remove_file(&file).map_err(io_error("remove", &file))?;
-        // The directory stays if the user has files there.
-        let _ = fs::remove_dir(&self.settings.dir);
-        Ok(())
-    }
-
-    /// Makes the data directories that are not there yet.
-    fn fill_datadirs(&self) -> Result<(), ClusterError> {
-        let mut source = self.settings.template.clone();
-        for node in &self.nodes {
-            for dir in [&node.dir, &node.dir.join("tmp")] {
-                fs::create_dir_all(dir).map_err(io_error("create", dir))?;
-            }
-            datadir::make(node.server(), source.as_deref(), &node.datadir())?;
-            source.get_or_insert_with(|| node.datadir());
-        }
-        Ok(())
-    }
-
     fn write_config(&self, i: usize) -> Result<(), ClusterError> {
         let node = &self.nodes[i];
         let all: Vec<NodePorts> = self.nodes.iter().map(|node| node.ports).collect();
@@ -446,57 +329,5 @@ impl Drop for Cluster {
                 let _ = node.kill();
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cluster_without_servers(dir: &Path, template: &Path) -> Result<Cluster, ClusterError> {
-        fs::create_dir_all(template).unwrap();
-        fs::write(template.join("ibdata1"), "x").unwrap();
-        let mut settings = Settings::new(dir, 2, Some("/lib/p.so".into()));
-        settings.template = Some(template.to_path_buf());
-        Cluster::create(settings, |_| {})
-    }
-
-    #[test]
-    fn another_invocation_finds_the_cluster() {
-        let temp = tempfile::tempdir().unwrap();
-        let dir = temp.path().join("c");
-        let made = cluster_without_servers(&dir, &temp.path().join("t")).unwrap();
-        let opened = Cluster::open(&dir, |_| {}).unwrap();
-        assert_eq!(opened.settings(), made.settings());
-        assert_eq!(opened.node(1).ports, made.node(1).ports);
-        assert!(opened.node(1).datadir().join("ibdata1").exists());
-        assert_eq!(opened.node(1).pid(), None);
-    }
-
-    #[test]
-    fn a_directory_holds_one_cluster_until_it_is_deleted() {
-        let temp = tempfile::tempdir().unwrap();
-        let dir = temp.path().join("c");
-        let template = temp.path().join("t");
-        let first = cluster_without_servers(&dir, &template).unwrap();
-        assert!(matches!(
-            cluster_without_servers(&dir, &template),
-            Err(ClusterError::Exists(_))
-        ));
-        first.delete().unwrap();
-        assert!(!dir.exists());
-        assert!(matches!(
-            Cluster::open(&dir, |_| {}),
-            Err(ClusterError::NotFound(_))
-        ));
-    }
-
-    #[test]
-    fn several_plain_servers_are_no_cluster() {
-        let settings = Settings::new("/nonexistent/x", 2, None);
-        assert!(matches!(
-            Cluster::create(settings, |_| {}),
-            Err(ClusterError::Settings(_))
-        ));
     }
 }
