@@ -3,10 +3,10 @@
 //! that a database holds are never given to other entries (rule 5).
 
 use trireme_group::{
-    Body, Configuration, Entry, Event, Recovered, ReplicaId, Uuid, is_unvouched_override,
+    Body, Configuration, Event, Recovered, ReplicaId, Uuid, is_unvouched_override,
 };
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Connect, Gtid, LastAction, Seqno};
+use trireme_replicator::{Connect, FIRST_VIEW, Gtid, LastAction, Seqno};
 
 use crate::recovered_log::Recovery;
 use crate::start::StartError;
@@ -28,11 +28,10 @@ pub(crate) enum Beginning {
         /// Some if the history has a past, and may have gone on elsewhere (rule 11): the override, and the last seqno
         /// that other databases surely have in common with this one.
         forks: Option<(Uuid, Seqno)>,
+        /// The overrides in the earlier log, if there is one.
+        in_log: Option<Vec<Uuid>>,
     },
 }
-
-/// Every member holds the first view of a history; a member that lacks later entries takes an SST.
-const FIRST_VIEW: Seqno = 1;
 
 impl Beginning {
     /// Chooses the beginning. `bootstrap`: the UUID of the history or override that the operator's order makes. With an
@@ -73,6 +72,9 @@ impl Beginning {
             true => local.seqno.min(FIRST_VIEW),
             false => local.seqno,
         };
+        let in_log = (recovery.as_ref())
+            .filter(|log| !log.forgotten.views && !planted(Mutant::FoundersLogUnheeded))
+            .map(|log| log.overrides());
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {
                 let override_id = (!elects_itself(&recovery, me)).then_some(fresh);
@@ -84,11 +86,13 @@ impl Beginning {
             None if local.is_known() => Beginning::Found {
                 history: local.uuid,
                 forks: Some((fresh, common)),
+                in_log,
             },
             // Seqnos that a database holds are never given to other entries (rule 5).
             None => Beginning::Found {
                 history: fresh,
                 forks: None,
+                in_log: None,
             },
         }
     }
@@ -112,7 +116,11 @@ impl Beginning {
                 connect.control = Some(recovery.control);
                 Ok(override_id.map(|override_id| Event::ForcePrimary { override_id }))
             }
-            Beginning::Found { history, forks } => {
+            Beginning::Found {
+                history,
+                forks,
+                in_log,
+            } => {
                 storage.found(history)?;
                 // The operator's order declares this database to be the cluster's.
                 storage.note_diverged(false)?;
@@ -120,8 +128,14 @@ impl Beginning {
                 // A database without a history has no overrides in its past.
                 let mut past = Vec::new();
                 if let Some((id, common)) = forks {
+                    let common = match in_log {
+                        Some(in_log) => connect.take_up(&in_log, common),
+                        None => common,
+                    };
                     past = connect.past_overrides();
                     connect.add_override(id, common);
+                    // Together with the log: see `Recovery::founder_counts_at`.
+                    storage.note_overrides(connect.overrides.clone())?;
                 }
                 Ok(Some(Event::Bootstrap {
                     history,
@@ -139,15 +153,12 @@ impl Beginning {
             Beginning::Resume {
                 recovery,
                 override_id: Some(_),
-            } => {
-                let log = &recovery.log;
-                let is_override = |entry: &&Entry| match &entry.body {
-                    Body::Configuration(made) => made.override_id.is_some(),
-                    _ => false,
-                };
-                log.checkpoint.overrides.len() + log.entries.iter().filter(is_override).count()
-            }
-            Beginning::Found { forks: Some(_), .. } => noted,
+            } => recovery.overrides().len(),
+            Beginning::Found {
+                forks: Some(_),
+                in_log,
+                ..
+            } => noted.max(in_log.as_ref().map_or(0, Vec::len)),
             _ => 0,
         }
     }

@@ -18,7 +18,7 @@ use crate::control_states::ControlStates;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::Told;
-use crate::recovered_log::{Doubts, Recovery};
+use crate::recovered_log::Doubts;
 use crate::reforming::Reformed;
 use crate::serving::Serving;
 use crate::start::{Start, StartError};
@@ -144,14 +144,11 @@ impl Engine {
             let recovered = storage.recover(local.uuid, held_bytes, doubts)?;
             recovery = recovered.map(Box::new);
         }
-        // If a founder of the history died before its database had kept the first view, its log has everything that the
-        // database needs.
-        let founded = |recovery: &Recovery| {
-            recovery.history == local.uuid && recovery.was_founded_by(me.replica)
-        };
-        if start.untouched && !local.is_known() && recovery.as_deref().is_some_and(founded) {
-            local.seqno = 0;
-        }
+        let database = (local, start.untouched);
+        let counted = (recovery.as_deref()).and_then(|log| {
+            log.founder_counts_at(me.replica, database, last_action.gtid, &overrides)
+        });
+        local.seqno = counted.unwrap_or(local.seqno);
         let mut recovered = Recovered {
             promised: start.promised,
             amnesiac: true,

@@ -8,7 +8,7 @@ use trireme_group::{
 };
 use trireme_log::{Damage, Durability, Examined, Log, LogError, Lost, Recovered};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::Seqno;
+use trireme_replicator::{Gtid, Seqno};
 
 use crate::session::{Forgotten, Session};
 use crate::snapshot::decode_snapshot;
@@ -36,8 +36,8 @@ pub struct Recovery {
     pub control: Bytes,
     /// Lowest seqno in the log.
     pub first_seqno: Option<Seqno>,
-    /// The view with seqno 1, which the founder of the history made; None if the log does not go back so far.
-    pub first_view: Option<Configuration>,
+    /// The view with which the log begins, and its seqno; None if the log begins with another entry.
+    pub first_view: Option<(Seqno, Configuration)>,
     /// Highest seqno in the log that is known to be committed.
     pub last_seqno: Seqno,
     /// The kinds of acknowledged data that this replica may lack.
@@ -45,15 +45,46 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Returns true if this is the log of the replica that founded the history without any past, from the first entry
-    /// on.
-    pub fn was_founded_by(&self, replica: ReplicaId) -> bool {
-        let alone = |c: &Configuration| {
-            c.number == 1
-                && c.override_id.is_none()
-                && matches!(&c.members[..], [member] if member.replica == replica)
+    /// Returns the seqno at which this replica's database counts, if the replica has founded this log, and died before its
+    /// database had kept the first view. The log has everything above that seqno. `local`: the database's position;
+    /// `untouched`: it has never had one. `action`, `overrides`: the notes on the database.
+    pub(crate) fn founder_counts_at(
+        &self,
+        replica: ReplicaId,
+        (local, untouched): (Gtid, bool),
+        action: Gtid,
+        overrides: &[(Uuid, Seqno)],
+    ) -> Option<Seqno> {
+        let (first_seqno, view) = self.first_view.as_ref()?;
+        let counted = first_seqno - 1;
+        let is_mine = matches!(&view.members[..], [member] if member.replica == replica);
+        let is_from_here =
+            |(id, fork): &(Uuid, Seqno)| view.override_id == Some(*id) && *fork == local.seqno;
+        let counts = match view.override_id {
+            None => untouched && !local.is_known() && view.number == 1,
+            Some(_) if planted(Mutant::FoundersActionForgotten) => false,
+            // It was bootstrapped at an action that it may hold above its position (rule 13).
+            Some(_) => {
+                local.precedes(action)
+                    && action.seqno == counted
+                    && overrides.iter().any(is_from_here)
+            }
         };
-        self.first_view.as_ref().is_some_and(alone)
+        (is_mine && counts && self.history == local.uuid).then_some(counted)
+    }
+
+    /// Returns the overrides that the log knows, oldest first.
+    pub(crate) fn overrides(&self) -> Vec<Uuid> {
+        let in_entries = self
+            .log
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.body {
+                Body::Configuration(made) => made.override_id,
+                _ => None,
+            });
+        let before = self.log.checkpoint.overrides.iter().copied();
+        before.chain(in_entries).collect()
     }
 
     /// Returns true if this log alone can bring a database at this seqno up to date.
@@ -136,13 +167,14 @@ pub(crate) fn read(
     Ok(recovered.check().map(|()| (recovered, control)))
 }
 
-/// Returns the configuration that was ordered as seqno 1, if the log has it and can read it; the newest checkpoint may
-/// be far beyond.
-pub(crate) fn first_view(log: &Log) -> Option<Configuration> {
-    let run = log.read_run(log.position_of_seqno(1)?, 1).ok()?;
+/// Returns the view with which the log begins, and its seqno; the newest checkpoint may be far beyond. None: the log
+/// begins with another entry, or cannot be read.
+pub(crate) fn first_view(log: &Log) -> Option<(Seqno, Configuration)> {
+    let seqno = log.first_seqno_kept()?;
+    let run = log.read_run(log.position_of_seqno(seqno)?, 1).ok()?;
     let payload = run.into_iter().next()?.payload;
     match decode_entry(Bytes::from(payload)).ok()?.body {
-        Body::Configuration(configuration) => Some(configuration),
+        Body::Configuration(configuration) => Some((seqno, configuration)),
         _ => None,
     }
 }
@@ -208,9 +240,60 @@ pub(crate) fn may_have_forgotten(found: &Recovered, last: Option<&Session>) -> b
 mod tests {
     use trireme_group::{Checkpoint, Term, encode_entry};
     use trireme_log::{LogConfig, MemoryDisk};
+    use trireme_replicator::NOT_DELIVERED;
 
     use super::*;
     use crate::snapshot::encode_snapshot;
+
+    /// It was bootstrapped at 7 and counted as being at 9, where it may hold DDL: its log begins with the view at 10.
+    #[test]
+    fn a_founders_database_counts_again_only_while_it_is_where_it_was() {
+        let [history, id, other] = [1, 2, 3].map(|fill| Uuid([fill; 16]));
+        let [founder, another] = [7, 8].map(|fill| ReplicaId(Uuid([fill; 16])));
+        let at = |uuid, seqno| Gtid { uuid, seqno };
+        let counts = |local: Gtid, override_id, replica, action, forks: &[(Uuid, Seqno)]| {
+            let member = trireme_group::Member {
+                replica: founder,
+                ..Default::default()
+            };
+            let view = Configuration {
+                number: 1,
+                members: vec![member],
+                override_id,
+                ..Configuration::default()
+            };
+            let recovery = Recovery {
+                history,
+                log: RecoveredLog::default(),
+                control: Bytes::new(),
+                first_seqno: Some(10),
+                first_view: Some((10, view)),
+                last_seqno: 10,
+                forgotten: Forgotten::default(),
+            };
+            recovery.founder_counts_at(replica, (local, false), at(history, action), forks)
+        };
+        let forks = [(other, 3), (id, 7)];
+        assert_eq!(
+            counts(at(history, 7), Some(id), founder, 9, &forks),
+            Some(9)
+        );
+        for (local, override_id, replica, action, forks) in [
+            (at(history, 6), Some(id), founder, 9, &forks[..]), // an older backup
+            (at(history, 7), Some(id), founder, 9, &[(id, 1)]), // nobody vouched for it
+            (at(history, 9), Some(id), founder, 9, &forks),
+            (at(history, 7), Some(id), founder, 8, &forks), // another action
+            (at(history, -1), Some(id), founder, 9, &forks),
+            (at(other, 7), Some(id), founder, 9, &forks),
+            (at(history, 7), Some(id), another, 9, &forks), // another node's log
+            (at(history, 7), Some(id), founder, 9, &[(id, NOT_DELIVERED)]),
+            (at(history, 7), Some(id), founder, 9, &[]),
+            (at(history, 7), None, founder, 9, &forks),
+        ] {
+            let counted = counts(local, override_id, replica, action, forks);
+            assert_eq!(counted, None, "{local} {override_id:?} {forks:?}");
+        }
+    }
 
     /// Of 87 to 189, and of what followed, damage has left a snapshot of before (seed 622968).
     #[test]

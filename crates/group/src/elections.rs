@@ -1,5 +1,5 @@
 //! The parts that elections change, and their result. `election` has the candidate, `elector` the elector. `evidence`
-//! is for elections in which the intact voters weigh less than half of the votes.
+//! is for elections that the intact voters are too few for.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How a cluster goes on when its intact voters weigh less than half of the votes (rule 4, "All voters are here").
+//! How a cluster goes on when its intact voters are too few for an election (rule 4, "All voters are here").
 //!
 //! In: the promises of one term. Out: the process whose log, or whose database, the cluster goes on with. No process
 //! outside the promisers can know more. A database proves that its entries were committed (rule 5).
@@ -46,23 +46,24 @@ impl Promises {
     /// it has waited long enough for the others.
     pub(crate) fn are_all(&self, without_some: bool) -> bool {
         let configurations = self.may_be_in_force();
-        let Some(committed) = configurations.first() else {
+        if configurations.is_empty() {
             return false;
-        };
+        }
         let enough = |configuration: &&Configuration| {
             let here = configuration.weight_of(|m| self.of(m).is_some());
-            let vouches = |p: &Promise| !p.lost_views || planted(Mutant::LostViewsVouch);
-            let keeps_views = |m: &Member| self.of(m).is_some_and(vouches);
+            let keeps_views = |m: &Member| self.of(m).is_some_and(Promise::keeps_views);
             let all = here > 0 && here == configuration.total_weight();
             let is_majority = configuration.is_majority(here) || planted(Mutant::MinorityReforms);
             let enough = all || without_some && is_majority;
             // Every committed configuration is in the log of one of these.
             enough && configuration.is_half(configuration.weight_of(keeps_views))
         };
-        // If half of the votes are intact, a majority with them can go on by itself. It would not know the forced view
-        // that this way on makes.
-        let intact = committed.weight_of(|m| self.of(m).is_some_and(|p| !p.amnesiac));
-        configurations.iter().all(enough) && !committed.is_half(intact)
+        // A leader that some of these promises elect later would not know the forced view that this way on makes.
+        let may_elect = match planted(Mutant::PendingViewElectsNobody) {
+            true => self.elect(&self.required_configurations()[..1]),
+            false => self.may_elect(),
+        };
+        configurations.iter().all(enough) && !may_elect
     }
 
     /// Returns the best evidence. `counts`: the database of this promiser is on the candidate's branch. None: too few
@@ -76,10 +77,12 @@ impl Promises {
             return None;
         }
         let configurations = self.may_be_in_force();
-        let votes = |replica| {
-            let mut seats = configurations.iter().filter_map(|c| c.replica(replica));
-            seats.any(|seat| seat.weight > 0)
+        let seats = |replica| {
+            configurations
+                .iter()
+                .filter_map(move |c| c.replica(replica))
         };
+        let votes = |replica| seats(replica).any(|seat| seat.weight > 0);
         let mut furthest: Option<(u64, ReplicaId, Incarnation)> = None;
         for (replica, giver, promise) in self.all() {
             match promise.proof.database {
@@ -119,10 +122,10 @@ impl Promises {
         })?;
         // A process that has left does not lead. It knows nothing to be committed that all others have forgotten: a
         // majority has flushed a view before it is committed.
-        let has_seat = |replica| configurations.iter().any(|c| c.replica(replica).is_some());
-        let may_lead = |replica| has_seat(replica) || planted(Mutant::LeaversLogPreferred);
-        let may_lead = logs.all().filter(|(replica, ..)| may_lead(*replica));
-        let holds = may_lead.filter(|(_, _, p)| p.summary.has(commit, term));
+        let may_lead =
+            |replica| seats(replica).next().is_some() || planted(Mutant::LeaversLogPreferred);
+        let holds = (logs.all())
+            .filter(|(replica, _, p)| may_lead(*replica) && p.summary.has(commit, term));
         let required = logs.required_configurations();
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
@@ -293,16 +296,23 @@ impl Elections<'_> {
             ),
         };
         format!(
-            "members with half of the votes or more may have forgotten entries that they acknowledged ({}): {who}, and \
+            "too many members may have forgotten entries that they acknowledged ({}) for an election: {who}, and \
              the cluster goes on {what}",
             forgetful.join(", ")
         )
     }
 }
 
+impl Promise {
+    /// True if this replica has every configuration that it acknowledged.
+    pub(crate) fn keeps_views(&self) -> bool {
+        !self.lost_views || planted(Mutant::LostViewsVouch)
+    }
+}
+
 impl Summary {
     /// Term of the entry at this position, if the summary has it.
-    fn term_at(&self, position: Position) -> Option<Term> {
+    pub(crate) fn term_at(&self, position: Position) -> Option<Term> {
         let mut runs = self.runs.iter();
         let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
         run.map(|(term, ..)| *term)

@@ -103,14 +103,50 @@ impl Promises {
         required
     }
 
-    /// True if the promises are enough in each of these configurations.
+    /// True if the promises are enough in each of these configurations that may have been committed.
     pub fn elect(&self, required: &[(Position, Configuration)]) -> bool {
-        let heeded = match planted(Mutant::OutdatedViewElects) {
-            true => required.len().min(1),
-            false => required.len(),
+        let mut counting = required
+            .iter()
+            .enumerate()
+            .filter(|(index, (position, _))| {
+                let may_be = || self.may_hold_view(*position, required);
+                *index == 0 || may_be() && !planted(Mutant::OutdatedViewElects)
+            });
+        counting.all(|(_, (_, configuration))| self.elect_in(configuration))
+    }
+
+    /// True if the promises elect, or a part of them does. A part without the best logs may need fewer configurations.
+    /// Of the parts with the same best log, the greatest elects if any does. A part that does not know a committed
+    /// forced view is not foreseen: that view has left it behind (rule 11).
+    pub fn may_elect(&self) -> bool {
+        let commit = self.commit();
+        let all = self.required_configurations();
+        let committed = all.first().filter(|(position, _)| *position <= commit);
+        let ends = self.promises().map(|p| p.summary.last());
+        let mut parts = ends.map(|end| {
+            let mut part = self.0.clone();
+            part.retain(|_, (_, promise)| promise.summary.last() <= end);
+            Promises(part)
+        });
+        parts.any(|part| {
+            let mut required = part.required_configurations();
+            required.retain(|(position, _)| *position > commit);
+            required.splice(0..0, committed.cloned());
+            part.elect(&required)
+        })
+    }
+
+    /// True if the configuration at `position` of the best log may have been committed. A replica that has kept its
+    /// configurations, and lacks this one, has not acknowledged it, and has now promised not to (rule 3).
+    fn may_hold_view(&self, position: Position, required: &[(Position, Configuration)]) -> bool {
+        let best = self.promises().max_by_key(|p| p.summary.last());
+        let term_at = |needed| best.and_then(|p| p.summary.term_at(needed));
+        let may_hold = |m: &Member, needed, term| {
+            let promise = self.0.get(&m.replica).map(|(_, promise)| promise);
+            promise.is_none_or(|p| !p.keeps_views() || p.summary.may_have(needed, term))
         };
-        let mut required = required[..heeded].iter();
-        required.all(|(_, configuration)| self.elect_in(configuration))
+        may_be_committed(position, required, term_at, may_hold)
+            || planted(Mutant::PendingViewAlwaysRequired)
     }
 
     /// True if the promisers weigh more than half of the votes, and the intact ones at least half (rule 4).
@@ -135,9 +171,7 @@ impl Promises {
         best.map(|(_, owner, promise)| (owner, promise.summary.last()))
     }
 
-    /// True if no majority can have acknowledged the withdrawn entry at `position` of this log (rule 7). To commit the
-    /// entry, a majority of each configuration below it must hold the next configuration, and a majority of the last
-    /// one must hold the entry itself. If one of these majorities is impossible, the entry is not committed.
+    /// True if no majority can have acknowledged the withdrawn entry at `position` of this log (rule 7).
     pub fn exclude_commit(
         &self,
         position: Position,
@@ -145,16 +179,8 @@ impl Promises {
         required: &[(Position, Configuration)],
         log: &Tail,
     ) -> bool {
-        let in_force = required.iter().take_while(|(at, _)| *at < position);
-        in_force.enumerate().any(|(index, (_, configuration))| {
-            let next = required.get(index + 1).map_or(position, |(at, _)| *at);
-            let needed = position.min(next);
-            let term = log.term_at(needed);
-            term.is_some_and(|term| {
-                let may_hold = |m: &Member| self.may_hold(m.replica, needed, term, withdrawn);
-                !configuration.is_majority(configuration.weight_of(may_hold))
-            })
-        })
+        let may_hold = |m: &Member, needed, term| self.may_hold(m.replica, needed, term, withdrawn);
+        !may_be_committed(position, required, |needed| log.term_at(needed), may_hold)
     }
 
     /// True if the replica may have acknowledged the entry at `position`, which the commit of the withdrawn entry
@@ -174,5 +200,194 @@ impl Promises {
             && promise.withdrawn.contains(&withdrawn)
             && !planted(Mutant::WithdrawalDoubted);
         !by_earlier && (promise.amnesiac || promise.summary.may_have(position, term))
+    }
+}
+
+/// True if the entry at `position` of a log may have been committed. To commit it, a majority of each of these
+/// configurations below it must hold the next configuration, and a majority of the last one must hold the entry
+/// itself. If one of these majorities is impossible, the entry is not committed. A forced view needs only its own
+/// majority, and commits everything below it (rule 11). `term_at`: the terms of that log's entries.
+fn may_be_committed(
+    position: Position,
+    required: &[(Position, Configuration)],
+    term_at: impl Fn(Position) -> Option<Term>,
+    may_hold: impl Fn(&Member, Position, Term) -> bool,
+) -> bool {
+    let is_forced = |configuration: &Configuration| {
+        configuration.override_id.is_some() && !planted(Mutant::ForcedViewNeedsOthers)
+    };
+    let majority_may_hold = |configuration: &Configuration, needed| {
+        let weight = |term| configuration.weight_of(|m| may_hold(m, needed, term));
+        term_at(needed).is_none_or(|term| configuration.is_majority(weight(term)))
+    };
+    let forced = required.iter().filter(|(_, c)| is_forced(c));
+    let mut with_it = forced.skip_while(|(at, _)| *at < position);
+    let below = required.iter().take_while(|(at, _)| *at < position).count();
+    let last_forced = required[..below].iter().rposition(|(_, c)| is_forced(c));
+    let deciding = &required[last_forced.unwrap_or(0)..below];
+    let next = deciding.iter().skip(1).map(|(at, _)| *at).chain([position]);
+    let is_itself_forced = required
+        .iter()
+        .any(|(at, c)| *at == position && is_forced(c));
+    let by_itself = !is_itself_forced
+        && (deciding.iter().zip(next)).all(|((_, c), needed)| majority_may_hold(c, needed));
+    by_itself || with_it.any(|(at, c)| majority_may_hold(c, *at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::Member;
+    use crate::ids::Uuid;
+    use crate::message::{Proof, Summary};
+
+    fn id(number: usize) -> ReplicaId {
+        ReplicaId(Uuid([number as u8; 16]))
+    }
+
+    fn term(number: u64) -> Term {
+        let replica = ReplicaId::default();
+        Term { number, replica }
+    }
+
+    /// A configuration of these replicas; the index is the replica, the value its weight.
+    fn configuration(weights: &[u8], is_in: impl Fn(usize) -> bool) -> Configuration {
+        let members = weights.iter().enumerate().filter(|(at, _)| is_in(*at));
+        let member = |(at, weight): (usize, &u8)| Member {
+            replica: id(at),
+            weight: *weight,
+            ..Member::default()
+        };
+        Configuration {
+            members: members.map(member).collect(),
+            ..Configuration::default()
+        }
+    }
+
+    const PENDING: Position = 12;
+
+    /// The promise of a log that ends with these entries above the committed ones: the term of each, and its
+    /// configuration, if it is one.
+    fn promise(committed: &Configuration, pending: &[(u64, Option<&Configuration>)]) -> Promise {
+        let mut configurations = vec![(5, committed.clone())];
+        let mut runs = vec![(term(4), 5, PENDING - 1)];
+        for (position, (number, view)) in (PENDING..).zip(pending) {
+            configurations.extend(view.map(|view| (position, view.clone())));
+            runs.push((term(*number), position, position));
+        }
+        let (end_term, _, end) = runs[runs.len() - 1];
+        Promise {
+            term: term(9),
+            summary: Summary {
+                commit: 10,
+                end,
+                end_term,
+                runs,
+            },
+            configurations,
+            amnesiac: false,
+            lost_views: false,
+            proof: Proof::default(),
+            withdrawn: Vec::new(),
+        }
+    }
+
+    /// Going on by evidence relies on this (decision 4). Promises of two to four replicas: their logs end with one of two
+    /// pending views, with a forced view, with another leader's entry, or with none; they have kept everything, forgotten
+    /// entries, or forgotten views.
+    #[test]
+    fn whatever_part_elects_is_foreseen() {
+        let mut elected = 0;
+        for (weights, every) in [
+            (&[1, 1][..], 1),
+            (&[1, 1, 1], 1),
+            (&[2, 1, 1], 1),
+            (&[1, 1, 1, 1], 41),
+        ] {
+            let size = weights.len();
+            let committed = configuration(weights, |_| true);
+            let without_first = configuration(weights, |at| at != 0);
+            let without_last = configuration(weights, |at| at + 1 != size);
+            let forced = Configuration {
+                override_id: Some(Uuid([9; 16])),
+                ..configuration(weights, |at| at < 2)
+            };
+            let ends: [&[(u64, Option<&Configuration>)]; 6] = [
+                &[],
+                &[(5, Some(&without_first))],
+                &[(5, Some(&without_first)), (7, None)],
+                &[(6, Some(&without_last))],
+                &[(6, None)],
+                &[(8, Some(&forced))],
+            ];
+            let kinds = ends.len() * 3;
+            for code in (0..kinds.pow(size as u32)).step_by(every) {
+                let mut all = Promises::default();
+                for at in 0..size {
+                    let kind = code / kinds.pow(at as u32) % kinds;
+                    let promise = Promise {
+                        amnesiac: kind % 3 > 0,
+                        lost_views: kind % 3 > 1,
+                        ..promise(&committed, ends[kind / 3])
+                    };
+                    all.insert(id(at), Incarnation::default(), promise);
+                }
+                let is_foreseen = all.may_elect();
+                for chosen in 1..1_usize << size {
+                    let mut part = all.clone();
+                    let is_in = |at: usize| chosen >> at & 1 == 1;
+                    (part.0)
+                        .retain(|replica, _| (0..size).any(|at| id(at) == *replica && is_in(at)));
+                    if part.elect(&part.required_configurations()) {
+                        elected += 1;
+                        assert!(is_foreseen, "{weights:?} {code} {chosen:b}: {all:?}");
+                    }
+                }
+            }
+        }
+        assert!(elected > 1_000, "{elected}");
+    }
+
+    #[test]
+    fn a_pending_view_counts_while_a_majority_may_hold_it() {
+        let weights = [1; 4];
+        let committed = configuration(&weights, |_| true);
+        let pending = configuration(&weights, |at| at != 1);
+        let elects = |holders: &[usize], forgetful: &[usize], lost_views: &[usize]| {
+            let mut promises = Promises::default();
+            for at in 0..4 {
+                let end = [(5, Some(&pending))];
+                let promise = Promise {
+                    amnesiac: forgetful.contains(&at),
+                    lost_views: lost_views.contains(&at),
+                    ..promise(&committed, if holders.contains(&at) { &end } else { &[] })
+                };
+                promises.insert(id(at), Incarnation::default(), promise);
+            }
+            promises.elect(&promises.required_configurations())
+        };
+        assert!(elects(&[0, 3], &[0, 2], &[]), "1 and 2 never held it");
+        assert!(!elects(&[0, 3], &[0, 2], &[2]), "2 may have lost it");
+        assert!(!elects(&[0, 2, 3], &[0, 2], &[]));
+        assert!(elects(&[0, 2, 3], &[0], &[]));
+    }
+
+    /// n1 and n2 of four hold the entry at 11, and the view of n1, n2 and n3 at 13. The fourth has half of the votes.
+    #[test]
+    fn a_forced_view_commits_what_is_below_it() {
+        let weights = [1, 1, 1, 3];
+        let view = configuration(&weights, |at| at < 3);
+        let forced = Configuration {
+            override_id: Some(Uuid([9; 16])),
+            ..view.clone()
+        };
+        for (view, may_be) in [(view, false), (forced, true)] {
+            let required = [(5, configuration(&weights, |_| true)), (13, view)];
+            let may_hold = |m: &Member, _, _| [id(0), id(1)].contains(&m.replica);
+            for position in [11, 13, 14] {
+                let found = may_be_committed(position, &required, |_| Some(term(6)), may_hold);
+                assert_eq!(found, may_be, "{position}");
+            }
+        }
     }
 }

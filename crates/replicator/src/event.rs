@@ -285,11 +285,33 @@ pub enum Owner {
     Applied(Seqno),
 }
 
+/// Every member holds the first view of a history; a member that lacks later entries takes an SST.
+pub const FIRST_VIEW: Seqno = 1;
+
 impl Connect {
     /// Adds an override: the database goes on without other nodes, which may have gone on without it. `common`: the
     /// last seqno that both sides surely have in common, whatever seqno the database goes on above.
     pub fn add_override(&mut self, id: Uuid, common: Seqno) {
         self.overrides.push((id, common));
+    }
+
+    /// Takes up the overrides that this node's log knows, before the override of a bootstrap: those to which the database
+    /// has not come, too. Returns the last seqno that the others surely have in common with the database, at most
+    /// `common`: the database may have gone another way than these overrides.
+    pub fn take_up(&mut self, in_log: &[Uuid], common: Seqno) -> Seqno {
+        // An override that was not delivered, and is not in the log, was never made.
+        let is_made = |(id, fork): &Fork| *fork > 0 || is_choice(id) || in_log.contains(id);
+        self.overrides.retain(is_made);
+        let past = self.past_overrides();
+        let beyond = in_log.strip_prefix(&past[..]).unwrap_or_default();
+        let common = match beyond {
+            [] => common,
+            _ => common.min(FIRST_VIEW),
+        };
+        for id in beyond {
+            self.add_override(*id, common);
+        }
+        common
     }
 
     /// Returns the ids of the operators' overrides in the database's past.

@@ -224,9 +224,10 @@ impl Joiner<'_> {
         let (history, seqno) = (control.history, control.seqno());
         if anew {
             let text = format!(
-                "this arbitrator's log begins at seqno {}: it gets its vote when all nodes that serve have applied what \
-                 comes before",
-                seqno + 1
+                "this arbitrator's log begins at seqno {}: it gets its vote {} s after all nodes that serve have applied what \
+                 comes before, when they have flushed it",
+                seqno + 1,
+                self.context.options().thresholds.unflushed_ms / 1_000
             );
             self.out.log(Level::Info, text);
         }

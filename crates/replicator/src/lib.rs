@@ -70,7 +70,7 @@ pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction
 pub use control_digest::ControlDigest;
 pub use control_parts::ControlParts;
 pub use database::NOT_DELIVERED;
-pub use event::{ConnId, Connect, Event, Owner, Ticket, TrxId};
+pub use event::{ConnId, Connect, Event, FIRST_VIEW, Owner, Ticket, TrxId};
 pub use executor::{ConflictCounts, ConflictKind, Loss, Winner};
 pub use forks::Fork;
 pub use gtid::{Gtid, UNDEFINED_SEQNO};

@@ -20,7 +20,7 @@ use crate::lifecycle::Lifecycle;
 use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::payload::Payload;
-use crate::retention::{Retention, log_is_deep_enough};
+use crate::retention::Retention;
 use crate::state_transfer::{Place, StateTransfer};
 use crate::submissions::{Sent, Submissions};
 use crate::work::Task;
@@ -69,7 +69,7 @@ impl Membership<'_> {
         self.report_donation();
         match self.context.my_node_state() {
             Some(NodeState::Joiner)
-                if self.has_joined() && log_is_deep_enough(self.context, history) =>
+                if self.has_joined() && self.retention.is_deep_enough(self.context, history) =>
             {
                 if let Some(gtid) = self.database.end_doubt() {
                     self.out.action_passed(gtid);

@@ -41,6 +41,8 @@ pub(crate) struct Retention {
     reported_ms: u64,
     /// Outlasts connections, as the log does.
     served: Served,
+    /// The time since when all data members have applied what was ordered before this node's log; None: not all have.
+    applied_since_ms: Option<u64>,
 }
 
 impl Retention {
@@ -57,6 +59,7 @@ impl Retention {
         self.positions.clear();
         self.marks = Marks::default();
         self.pins = Pins::default();
+        self.applied_since_ms = None;
     }
 
     /// Notes that the entry at `position` took `seqno`, the one after the last.
@@ -138,16 +141,12 @@ impl Retention {
             Some((position, _)) if !planted(Mutant::WaitingNotPinned) => *position,
             _ => control.position,
         };
-        // An arbitrator keeps these entries for the other members' databases.
-        let drops_unflushed = wraps
-            || planted(Mutant::WaitingNotPinned)
-            || context.is_arbitrator() && planted(Mutant::ArbitratorDropsUnflushed);
-        let keep_from = match drops_unflushed {
-            true => needed_from,
-            false => {
+        let keep_from = match keeps_unflushed(context.is_arbitrator()) {
+            true => {
                 let unflushed_ms = context.options().thresholds.unflushed_ms;
                 self.pins.keep(context.now_ms(), needed_from, unflushed_ms)
             }
+            false => needed_from,
         };
         let is_joiner = |member| control.members.state_of(member) == Some(NodeState::Joiner);
         self.served.keep(is_joiner);
@@ -174,6 +173,22 @@ impl Retention {
             || self.served.goes_on(peer, seqno)
     }
 
+    /// Returns true if the log of this node goes back far enough for its vote. An arbitrator may be the only member left
+    /// with entries that a data member of the view lacks, or has applied and loses with its machine's power. Its log
+    /// may begin at its admission: it has no vote until all data members have applied everything before, and have had
+    /// the time to flush it.
+    pub(crate) fn is_deep_enough(&mut self, context: &Context, history: &dyn History) -> bool {
+        if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
+            return true;
+        }
+        if !others_have_applied_before(context, history) {
+            return false;
+        }
+        let since_ms = *self.applied_since_ms.get_or_insert(context.now_ms());
+        let wait_ms = context.options().thresholds.unflushed_ms;
+        context.now_ms() >= since_ms + wait_ms || planted(Mutant::ArbitratorVotesUnflushed)
+    }
+
     /// Notes that a peer was given entries from this one on. Returns true if the log must be told at once to keep them.
     pub(crate) fn served(&mut self, peer: Incarnation, seqno: Seqno, position: Position) -> bool {
         self.served.note(peer, seqno, position)
@@ -193,20 +208,24 @@ fn least(applied: &[(Incarnation, Seqno)]) -> Option<Seqno> {
     applied.iter().map(|(_, seqno)| *seqno).min()
 }
 
-/// Returns true if the log of this node goes back far enough for its vote. An arbitrator may be the only member left
-/// with entries that a data member of the view lacks. Its log begins at its admission, so it has no vote until the data
-/// members have reported everything before as applied.
-pub(crate) fn log_is_deep_enough(context: &Context, history: &dyn History) -> bool {
+/// Returns true if all data members of the view have reported as applied what came before the log's first entry.
+fn others_have_applied_before(context: &Context, history: &dyn History) -> bool {
     let Some(control) = context.control() else {
         return false;
     };
-    if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
-        return true;
-    }
     let first = history.first_seqno_kept().unwrap_or(control.seqno() + 1);
     // The floor does not wait for a member that is far behind.
     let mut applied = control.members.applied().map(|(_, seqno)| seqno);
     first <= control.certification.floor() + 1 && applied.all(|seqno| first <= seqno + 1)
+}
+
+/// Returns true if the log keeps, for a while, the entries that a database has applied and may not have flushed. An
+/// arbitrator keeps them for the other members' databases.
+fn keeps_unflushed(is_arbitrator: bool) -> bool {
+    let drops = |mutant| is_arbitrator && planted(mutant);
+    !(planted(Mutant::WaitingNotPinned)
+        || drops(Mutant::ArbitratorLogWraps)
+        || drops(Mutant::ArbitratorDropsUnflushed))
 }
 
 #[cfg(test)]

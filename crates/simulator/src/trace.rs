@@ -45,6 +45,9 @@ impl Trace {
             Seen::Founded { history, seqno } => {
                 format!("founds or continues history {history} above {seqno}")
             }
+            Seen::Counted { history, seqno } => {
+                format!("counts its database as being at {history}:{seqno}")
+            }
             Seen::ComponentState {
                 component_state,
                 view,

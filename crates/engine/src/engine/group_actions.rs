@@ -253,14 +253,6 @@ impl Engine {
         };
         let history = link.group.history();
         let (last_action, noted) = link.storage.noted();
-        let begun = link.storage.found(history);
-        link.flushes.forget(now_ms);
-        link.just_founded = true;
-        link.group.begin_anew();
-        self.must_write(begun);
-        if self.failed.is_some() {
-            return;
-        }
         let mut connect = Connect {
             bootstrap: Some(history),
             last_action,
@@ -269,6 +261,16 @@ impl Engine {
         };
         let (past, common) = (connect.past_overrides(), connect.local.seqno);
         connect.add_override(id, common);
+        // The notes come together with the log: see `Recovery::founder_counts_at`.
+        let begun = (link.storage.found(history))
+            .and_then(|()| link.storage.note_overrides(connect.overrides.clone()));
+        link.flushes.forget(now_ms);
+        link.just_founded = true;
+        link.group.begin_anew();
+        self.must_write(begun);
+        if self.failed.is_some() {
+            return;
+        }
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         let local = self.replicator.local();
         host.founds_on(local);

@@ -45,6 +45,11 @@ impl Storage {
         self.findings.note_unreadable(last.unwrap_or(seqno));
     }
 
+    /// Returns the lowest seqno that is served, of a log that begins at `first`.
+    fn readable_from(&self, first: Seqno) -> Seqno {
+        first.max(self.findings.unreadable() + 1)
+    }
+
     /// Returns the log, if it holds a large entry at `position`.
     fn log_with_large(&self, position: Position) -> Option<&Log> {
         let log = self.log.as_ref()?;
@@ -154,13 +159,11 @@ impl LogReader for Storage {
 
 impl History for Storage {
     fn first_seqno(&self) -> Option<Seqno> {
-        let first = self.log.as_ref()?.first_seqno()?;
-        Some(first.max(self.findings.unreadable() + 1))
+        Some(self.readable_from(self.log.as_ref()?.first_seqno()?))
     }
 
     fn first_seqno_kept(&self) -> Option<Seqno> {
-        let first = self.log.as_ref()?.first_seqno_kept()?;
-        Some(first.max(self.findings.unreadable() + 1))
+        Some(self.readable_from(self.log.as_ref()?.first_seqno_kept()?))
     }
 
     fn position_of(&self, seqno: Seqno) -> Option<Position> {

@@ -176,12 +176,20 @@ impl Joiner<'_> {
         if self.lifecycle.is_server_running() && (unprepared || is_view && !is_elsewhere) {
             return;
         }
-        if at == 0 && is_view {
-            // The database of the history's founder: it has seen no view before the first.
+        let starts = !self.lifecycle.is_server_running();
+        if is_view && (at == 0 || starts && self.is_below_all_views(at)) {
+            // The database has seen no view before the first: a founder's has not kept it.
             self.lifecycle.server_runs();
             return;
         }
         self.show_own_view(at);
+    }
+
+    /// Returns true if the first view of all is the one after `at`, and the database's own view is not known.
+    fn is_below_all_views(&self, at: Seqno) -> bool {
+        let control = self.context.control();
+        let nearest = control.and_then(|control| self.database.view_at(control, at));
+        nearest.is_some_and(|(seqno, _)| *seqno == at + 1)
     }
 
     /// Shows the server the view of its database. A server that has just started needs it to bring up its storage

@@ -12,7 +12,14 @@ fn with_arbitrator(nodes: usize) -> (Cluster, usize) {
     let mut cluster = Cluster::of(nodes);
     let arbitrator = cluster.add_arbitrator();
     cluster.settle();
+    await_vote(&mut cluster);
     (cluster, arbitrator)
+}
+
+/// Lets the time pass in which the nodes flush what the log of an arbitrator lacks.
+fn await_vote(cluster: &mut Cluster) {
+    cluster.pass(Options::default().thresholds.unflushed_ms);
+    cluster.settle();
 }
 
 /// Who may vote, as a node has told its group last.
@@ -34,6 +41,17 @@ fn an_arbitrator_joins_without_a_server() {
     assert_eq!(node.replicator.take_work(), None);
     assert_eq!(cluster.comment(arbitrator), "Joined");
     cluster.assert_settled();
+}
+
+#[test]
+fn an_arbitrator_votes_when_the_nodes_have_flushed_what_its_log_lacks() {
+    let mut cluster = Cluster::of(2);
+    let arbitrator = cluster.add_arbitrator();
+    cluster.settle(); // they have applied it
+    assert_eq!(voters(&cluster, 0), 2);
+    assert_eq!(cluster.comment(arbitrator), "Joining");
+    await_vote(&mut cluster);
+    assert_eq!(voters(&cluster, 0), 3);
 }
 
 #[test]
@@ -97,6 +115,7 @@ fn an_arbitrator_waits_with_its_vote_until_the_nodes_have_what_its_log_lacks() {
     assert_eq!(voters(&cluster, 0), 2);
     cluster.nodes[1].threads = threads;
     cluster.settle();
+    await_vote(&mut cluster);
     assert_eq!(voters(&cluster, 0), 3);
     assert_eq!(cluster.comment(arbitrator), "Joined");
     cluster.assert_settled();
@@ -116,6 +135,7 @@ fn an_arbitrator_waits_with_its_vote_for_who_is_behind_the_floor() {
     assert_eq!(voters(&cluster, 0), 2);
     cluster.nodes[1].threads = threads;
     cluster.settle();
+    await_vote(&mut cluster);
     assert_eq!(voters(&cluster, 0), 3);
     assert_eq!(cluster.comment(arbitrator), "Joined");
     cluster.assert_settled();
@@ -129,6 +149,7 @@ fn an_arbitrator_gives_all_that_it_keeps() {
     cluster.nodes[arbitrator].records.sized_from = Seqno::MAX;
     cluster.certify(0, "a", KeyType::Exclusive);
     cluster.settle();
+    await_vote(&mut cluster);
     assert_eq!(voters(&cluster, 0), 2);
     let (joiner, behind) = super::clients::copy_new(&mut cluster);
     for _ in 0..3 {
@@ -262,6 +283,7 @@ fn an_arbitrator_goes_on_from_its_log() {
     cluster.nodes[after].next = stood;
     cluster.reconfigure(|c| c.members.push(me));
     cluster.settle();
+    await_vote(&mut cluster);
     assert_eq!(cluster.comment(after), "Joined");
     let last = |node: usize| cluster.nodes[node].replicator.last_committed();
     assert_eq!(last(after), last(0));

@@ -6,7 +6,8 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::cluster::go_on_with;
+use super::{Directed, N1, N2, N3, Play, Stage, recovering};
 use crate::server::Flush;
 
 /// Number of transactions, each far above 100 bytes.
@@ -48,10 +49,5 @@ fn play(stage: &mut Stage) -> Play {
     for node in [N1, N2] {
         stage.start(node);
     }
-    stage.until("they go on by themselves", |s| s.serve(&[N1, N2]))?;
-    let has_all = |node| all.iter().all(|x| stage.has_applied(node, *x));
-    let kept = has_all(N1) && has_all(N2);
-    stage.must("they have all that was acknowledged", kept);
-    let y = stage.write(N2, &[row(1)]);
-    stage.until("they serve", |s| s.acknowledged(y))
+    go_on_with(stage, &[N1, N2], &all)
 }

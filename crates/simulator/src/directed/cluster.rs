@@ -7,7 +7,7 @@ use super::{Play, Stage};
 use crate::founding::Founding;
 use crate::plan::{NodePlan, Plan};
 use crate::profiles;
-use crate::seen::{NodeId, TimeUs};
+use crate::seen::{ClientTrx, NodeId, TimeUs};
 use crate::server::{Errand, Flush, ServerPlan, Span, Workload};
 
 /// A cluster of so many nodes; the first one founds it and leads. Each schedule changes the other settings as it
@@ -150,6 +150,17 @@ pub(super) fn commit_onto_disks(
         stage.world.machines[*node].disk.lose_power(|| true);
     }
     Ok(())
+}
+
+/// These nodes go on by themselves, with everything that was acknowledged, and commit more.
+pub(super) fn go_on_with(stage: &mut Stage, nodes: &[NodeId], acknowledged: &[ClientTrx]) -> Play {
+    let go_on = stage.until("they serve again", |s| s.serve(nodes));
+    stage.must("they go on by themselves", go_on.is_ok());
+    let has_all = |node: &NodeId| (acknowledged.iter()).all(|x| stage.has_applied(*node, *x));
+    let kept = nodes.iter().all(has_all);
+    stage.must("they have all that was acknowledged", kept);
+    let later = stage.write(nodes[nodes.len() - 1], &[row(1)]);
+    stage.until("they serve", |s| s.acknowledged(later))
 }
 
 /// A row of the database.

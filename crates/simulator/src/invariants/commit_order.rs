@@ -38,7 +38,9 @@ impl Invariant for CommitOrder {
         match &sight.what {
             Seen::Started { database } => *at = (database.1 >= 0).then_some(*database),
             Seen::Stopped { .. } | Seen::Disconnected => *at = None,
-            Seen::Founded { history, seqno } => *at = Some((*history, *seqno)),
+            Seen::Founded { history, seqno } | Seen::Counted { history, seqno } => {
+                *at = Some((*history, *seqno));
+            }
             Seen::Snapshot { history, seqno, .. } => *at = Some((*history, *seqno)),
             Seen::Ordered { history, seqno, .. } => match at {
                 Some((known, last)) if known == history && *seqno == *last + 1 => *last = *seqno,

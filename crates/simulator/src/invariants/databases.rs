@@ -179,6 +179,7 @@ impl Databases {
         match &sight.what {
             Seen::Started { database } => return self.started(node, *database),
             Seen::Founded { history, seqno } => return self.founded(node, *history, *seqno),
+            Seen::Counted { history, seqno } => return self.counted(node, *history, *seqno),
             Seen::Ordered {
                 history,
                 seqno,
@@ -264,6 +265,21 @@ impl Databases {
         let again = again.filter(|branch| self.branches[*branch].base == seqno);
         let branch = again.unwrap_or_else(|| self.branch(history, place, seqno));
         self.put(node, Some(Place { branch, seqno }));
+        Ok(())
+    }
+
+    /// Takes a database to the beginning of the branch that an earlier process founded on it.
+    fn counted(&mut self, node: NodeId, history: Uuid, seqno: Seqno) -> Result<(), String> {
+        let before = self.crashed.get(&node).copied();
+        let place = before.and_then(|before| self.find(history, seqno, before));
+        let is_founded = |place: &Place| self.branches[place.branch].base == place.seqno;
+        let Some(place) = place.filter(is_founded) else {
+            return Err(format!(
+                "{} counts its database as being at {history}:{seqno}, and was not bootstrapped there",
+                name(node)
+            ));
+        };
+        self.put(node, Some(place));
         Ok(())
     }
 

@@ -217,12 +217,25 @@ impl World {
         let Gtid { uuid, seqno } = if is_founder { local } else { begun.held };
         let database = (uuid, seqno);
         self.watch.see(now, node, Seen::Started { database });
+        if resumed && !again && begun.held.precedes(local) {
+            self.counts_again(node, local);
+        }
         self.see_log(node);
         self.see_resumed(node);
         self.show_taken_up(node);
         if let Some(fresh) = begun.bootstrap {
             self.has_bootstrapped(node, fresh, resumed);
         }
+    }
+
+    /// Shows that a database counts as being at a total-order action above its position, as when it was bootstrapped.
+    fn counts_again(&mut self, node: NodeId, local: Gtid) {
+        let now = self.now_us;
+        if let Some(process) = self.machines[node].process.as_deref_mut() {
+            process.server.founds(local);
+        }
+        let (history, seqno) = (local.uuid, local.seqno);
+        self.watch.see(now, node, Seen::Counted { history, seqno });
     }
 
     /// Shows a bootstrap. `fresh`: the id of its history, or of its override. `resumed`: the node goes on with its log.
