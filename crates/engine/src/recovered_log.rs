@@ -16,6 +16,9 @@ use crate::snapshot::decode_snapshot;
 /// The log was begun, and its process ended before it had put the first log checkpoint into it.
 pub(crate) const NO_STATE: &str = "it has no snapshot of the cluster's state";
 
+/// Above the size of any view.
+const VIEW_BYTES_MAX: u32 = 1 << 20;
+
 /// Reasons outside the log to doubt that it has all entries that this replica acknowledged (rule 4).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Doubts {
@@ -45,8 +48,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Returns the seqno at which this replica's database counts, if the replica has founded this log, and died before its
-    /// database had kept the first view. The log has everything above that seqno. `local`: the database's position;
+    /// Returns the seqno at which this replica's database counts, if the replica has founded this log, and died before
+    /// its database had kept the first view. The log has everything above that seqno. `local`: the database's position;
     /// `untouched`: it has never had one. `action`, `overrides`: the notes on the database.
     pub(crate) fn founder_counts_at(
         &self,
@@ -171,7 +174,9 @@ pub(crate) fn read(
 /// begins with another entry, or cannot be read.
 pub(crate) fn first_view(log: &Log) -> Option<(Seqno, Configuration)> {
     let seqno = log.first_seqno_kept()?;
-    let run = log.read_run(log.position_of_seqno(seqno)?, 1).ok()?;
+    let position = log.position_of_seqno(seqno)?;
+    log.len_at(position).filter(|len| *len <= VIEW_BYTES_MAX)?; // no start reads a large write-set for this
+    let run = log.read_run(position, 1).ok()?;
     let payload = run.into_iter().next()?.payload;
     match decode_entry(Bytes::from(payload)).ok()?.body {
         Body::Configuration(configuration) => Some((seqno, configuration)),

@@ -27,8 +27,7 @@ impl Promises {
     fn may_be_in_force(&self) -> Vec<&Configuration> {
         let commit = self.commit();
         let promises = || self.all().map(|(_, _, promise)| promise);
-        let mut knowing = promises().filter(|p| p.summary.commit == commit);
-        let committed = knowing.find_map(|p| p.configurations.first());
+        let committed = self.committed_configuration();
         let later = promises().flat_map(|p| p.configurations.iter().skip(1));
         let later = later
             .filter(|(position, _)| *position > commit && !planted(Mutant::PendingVotersNotHeard));
@@ -59,11 +58,11 @@ impl Promises {
             enough && configuration.is_half(configuration.weight_of(keeps_views))
         };
         // A leader that some of these promises elect later would not know the forced view that this way on makes.
-        let may_elect = match planted(Mutant::PendingViewElectsNobody) {
+        let may_elect = || match planted(Mutant::PendingViewElectsNobody) {
             true => self.elect(&self.required_configurations()[..1]),
             false => self.may_elect(),
         };
-        configurations.iter().all(enough) && !may_elect
+        configurations.iter().all(enough) && !may_elect()
     }
 
     /// Returns the best evidence. `counts`: the database of this promiser is on the candidate's branch. None: too few

@@ -91,16 +91,29 @@ impl Promises {
     /// The last committed configuration and every later one in the best log, with their positions
     /// (rule 3).
     pub fn required_configurations(&self) -> Vec<(Position, Configuration)> {
-        let best = self.promises().max_by_key(|p| p.summary.last());
+        let committed = self.committed_configuration();
+        self.required_after(self.commit(), committed)
+    }
+
+    fn required_after(
+        &self,
+        commit: Position,
+        committed: Option<&(Position, Configuration)>,
+    ) -> Vec<(Position, Configuration)> {
+        let in_best = self.best_promise().map_or(&[][..], |p| &p.configurations);
+        let later = in_best.iter().skip(1).filter(|(at, _)| *at > commit);
+        committed.into_iter().chain(later).cloned().collect()
+    }
+
+    /// The last committed configuration, as a promiser with the greatest commit point knows it.
+    pub(crate) fn committed_configuration(&self) -> Option<&(Position, Configuration)> {
         let commit = self.commit();
         let mut knowing = self.promises().filter(|p| p.summary.commit == commit);
-        let committed = knowing.find_map(|p| p.configurations.first().cloned());
-        let mut required: Vec<_> = committed.into_iter().collect();
-        if let Some(best) = best {
-            let later = best.configurations.iter().skip(1);
-            required.extend(later.filter(|(position, _)| *position > commit).cloned());
-        }
-        required
+        knowing.find_map(|p| p.configurations.first())
+    }
+
+    fn best_promise(&self) -> Option<&Promise> {
+        self.promises().max_by_key(|p| p.summary.last())
     }
 
     /// True if the promises are enough in each of these configurations that may have been committed.
@@ -119,27 +132,20 @@ impl Promises {
     /// Of the parts with the same best log, the greatest elects if any does. A part that does not know a committed
     /// forced view is not foreseen: that view has left it behind (rule 11).
     pub fn may_elect(&self) -> bool {
-        let commit = self.commit();
-        let all = self.required_configurations();
-        let committed = all.first().filter(|(position, _)| *position <= commit);
+        let (commit, committed) = (self.commit(), self.committed_configuration());
         let ends = self.promises().map(|p| p.summary.last());
         let mut parts = ends.map(|end| {
             let mut part = self.0.clone();
             part.retain(|_, (_, promise)| promise.summary.last() <= end);
             Promises(part)
         });
-        parts.any(|part| {
-            let mut required = part.required_configurations();
-            required.retain(|(position, _)| *position > commit);
-            required.splice(0..0, committed.cloned());
-            part.elect(&required)
-        })
+        parts.any(|part| part.elect(&part.required_after(commit, committed)))
     }
 
     /// True if the configuration at `position` of the best log may have been committed. A replica that has kept its
     /// configurations, and lacks this one, has not acknowledged it, and has now promised not to (rule 3).
     fn may_hold_view(&self, position: Position, required: &[(Position, Configuration)]) -> bool {
-        let best = self.promises().max_by_key(|p| p.summary.last());
+        let best = self.best_promise();
         let term_at = |needed| best.and_then(|p| p.summary.term_at(needed));
         let may_hold = |m: &Member, needed, term| {
             let promise = self.0.get(&m.replica).map(|(_, promise)| promise);
@@ -216,22 +222,25 @@ fn may_be_committed(
     let is_forced = |configuration: &Configuration| {
         configuration.override_id.is_some() && !planted(Mutant::ForcedViewNeedsOthers)
     };
-    let majority_may_hold = |configuration: &Configuration, needed| {
-        let weight = |term| configuration.weight_of(|m| may_hold(m, needed, term));
-        term_at(needed).is_none_or(|term| configuration.is_majority(weight(term)))
+    let by_these = |position: Position| {
+        let decides = |(at, configuration): &&(Position, Configuration)| {
+            *at < position || *at == position && is_forced(configuration)
+        };
+        let deciding = &required[..required.iter().take_while(decides).count()];
+        let last_forced = deciding.iter().rposition(|(_, c)| is_forced(c));
+        let deciding = &deciding[last_forced.unwrap_or(0)..];
+        let next = deciding.iter().skip(1).map(|(at, _)| *at).chain([position]);
+        deciding
+            .iter()
+            .zip(next)
+            .all(|((_, configuration), needed)| {
+                let weight = |term| configuration.weight_of(|m| may_hold(m, needed, term));
+                term_at(needed).is_none_or(|term| configuration.is_majority(weight(term)))
+            })
     };
-    let forced = required.iter().filter(|(_, c)| is_forced(c));
-    let mut with_it = forced.skip_while(|(at, _)| *at < position);
-    let below = required.iter().take_while(|(at, _)| *at < position).count();
-    let last_forced = required[..below].iter().rposition(|(_, c)| is_forced(c));
-    let deciding = &required[last_forced.unwrap_or(0)..below];
-    let next = deciding.iter().skip(1).map(|(at, _)| *at).chain([position]);
-    let is_itself_forced = required
-        .iter()
-        .any(|(at, c)| *at == position && is_forced(c));
-    let by_itself = !is_itself_forced
-        && (deciding.iter().zip(next)).all(|((_, c), needed)| majority_may_hold(c, needed));
-    by_itself || with_it.any(|(at, c)| majority_may_hold(c, *at))
+    let above = required.iter().filter(|(at, _)| *at > position);
+    let mut forced_above = above.filter(|(_, configuration)| is_forced(configuration));
+    by_these(position) || forced_above.any(|(at, _)| by_these(*at))
 }
 
 #[cfg(test)]
@@ -292,9 +301,9 @@ mod tests {
         }
     }
 
-    /// Going on by evidence relies on this (decision 4). Promises of two to four replicas: their logs end with one of two
-    /// pending views, with a forced view, with another leader's entry, or with none; they have kept everything, forgotten
-    /// entries, or forgotten views.
+    /// Going on by evidence relies on this (decision 4). Promises of two to four replicas: their logs end with one of
+    /// two pending views, with a forced view, with another leader's entry, or with none; they have kept everything,
+    /// forgotten entries, or forgotten views.
     #[test]
     fn whatever_part_elects_is_foreseen() {
         let mut elected = 0;

@@ -295,8 +295,8 @@ impl Connect {
         self.overrides.push((id, common));
     }
 
-    /// Takes up the overrides that this node's log knows, before the override of a bootstrap: those to which the database
-    /// has not come, too. Returns the last seqno that the others surely have in common with the database, at most
+    /// Takes up the overrides that this node's log knows, before the override of a bootstrap: those to which the
+    /// database has not come, too. Returns the last seqno that the others surely have in common with the database, at most
     /// `common`: the database may have gone another way than these overrides.
     pub fn take_up(&mut self, in_log: &[Uuid], common: Seqno) -> Seqno {
         // An override that was not delivered, and is not in the log, was never made.

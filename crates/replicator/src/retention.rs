@@ -173,10 +173,10 @@ impl Retention {
             || self.served.goes_on(peer, seqno)
     }
 
-    /// Returns true if the log of this node goes back far enough for its vote. An arbitrator may be the only member left
-    /// with entries that a data member of the view lacks, or has applied and loses with its machine's power. Its log
-    /// may begin at its admission: it has no vote until all data members have applied everything before, and have had
-    /// the time to flush it.
+    /// Returns true if the log of this node goes back far enough for its vote. An arbitrator may be the only member
+    /// left with entries that a data member of the view lacks, or has applied and loses with its machine's power. Its
+    /// log may begin at its admission: it has no vote until all data members have applied everything before, and have
+    /// had the time to flush it.
     pub(crate) fn is_deep_enough(&mut self, context: &Context, history: &dyn History) -> bool {
         if !context.is_arbitrator() || planted(Mutant::ArbitratorVotesAtOnce) {
             return true;

@@ -33,8 +33,8 @@ pub enum Seen {
     /// The process was told to bootstrap. It founds this history (seqno 0), or continues it alone above this seqno.
     /// The seqno is its database's position, or that of an executed total-order action above it (rule 13).
     Founded { history: Uuid, seqno: Seqno },
-    /// The process was not told to bootstrap, but an earlier one was, above this seqno. Its database counts as being there
-    /// again, at an executed total-order action above its position (rule 13).
+    /// The process was not told to bootstrap, but an earlier one was, above this seqno. Its database counts as being
+    /// there again, at a total-order action above its position (rule 13).
     Counted { history: Uuid, seqno: Seqno },
     /// The process founds this history with the support of all expected nodes; comes before `Founded`.
     Supported { history: Uuid },

@@ -1,8 +1,9 @@
 //! All nodes with a database lose power soon after an arbitrator was admitted (rules 4 and 12).
 //!
-//! n1 and n2 flush their databases and logs seldom. They commit X, then the arbitrator n3 is admitted without a log: it has
-//! nothing up to X. n1 and n2 have applied X, and lose power before they have flushed it. If n3 had its vote by then, its
-//! log would be the best, and fit no database (where the seed has them flush late enough). It has none, so n1 and n2 go on by themselves, as if they were alone.
+//! n1 and n2 flush their databases and logs seldom. They commit X, then the arbitrator n3 is admitted without a log: it
+//! has nothing up to X. n1 and n2 have applied X, and lose power; with some seeds they have not flushed it. If n3 had its
+//! vote by then, its log would be the best, and fit no database. It has none, so n1 and n2 go on by themselves, as if
+//! they were alone.
 
 use trireme_mutants::Mutant;
 

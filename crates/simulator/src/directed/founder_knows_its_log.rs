@@ -1,10 +1,10 @@
 //! A bootstrapped node's log knows a forced view to which its database has not come (rule 11).
 //!
-//! All data nodes die in `memory` mode, the arbitrator n3 lives. They go on by a forced view with n2 and n3 as its members.
-//! n1 has that view in its log, but no seat in it, when n1 and n2 die. The operator bootstraps n1. Its history begins
-//! anew, by an override that follows the forced view: n3 gives way. (With some seeds n1 and n2 change places.)
+//! All data nodes die in `memory` mode, the arbitrator n3 lives. They go on by a forced view with n2 and n3 as its
+//! members. n1 has that view in its log, but no seat in it, when n1 and n2 die. The operator bootstraps n1. Its history
+//! begins anew, by an override that follows the forced view: n3 gives way. (With some seeds n1 and n2 change places.)
 
-use trireme_group::{Body, Entry};
+use trireme_group::Configuration;
 use trireme_log::Durability;
 use trireme_mutants::Mutant;
 
@@ -35,17 +35,17 @@ fn play(stage: &mut Stage) -> Play {
     for node in [N1, N2] {
         stage.start(node);
     }
-    let has_forced = |s: &Stage, node| s.find(node, is_forced).is_some();
+    let is_forced = |view: &Configuration| view.override_id.is_some();
+    let has_it = |s: &Stage, node| s.find_view(node, is_forced).is_some();
     stage.until("the forced view is in both logs", |s| {
-        has_forced(s, N1) && has_forced(s, N2)
+        has_it(s, N1) && has_it(s, N2)
     })?;
     let is_in = |node| {
-        let process = stage.process(node);
-        let me = process
-            .map(|process| process.incarnation)
-            .unwrap_or_default();
-        let lists = |entry: &Entry| matches!(&entry.body, Body::Configuration(c) if c.override_id.is_some() && c.member(me).is_some());
-        stage.find(node, lists).is_some()
+        let me = stage.process(node).map(|process| process.incarnation);
+        let lists = |view: &Configuration| me.is_some_and(|me| view.member(me).is_some());
+        stage
+            .find_view(node, |view| is_forced(view) && lists(view))
+            .is_some()
     };
     let without = if is_in(N1) { N2 } else { N1 };
     for node in [N1, N2] {
@@ -59,8 +59,4 @@ fn play(stage: &mut Stage) -> Play {
     let follows = stage.until("n3 is back", |s| s.members(N3) == 3);
     stage.must("n3 gives way", follows.is_ok());
     Ok(())
-}
-
-fn is_forced(entry: &Entry) -> bool {
-    matches!(&entry.body, Body::Configuration(c) if c.override_id.is_some())
 }

@@ -1,8 +1,8 @@
 //! A bootstrapped node counts as being at an action above its database's position, and is killed at once (rule 13).
 //!
-//! n3 has executed DDL, but has not flushed its position when all processes die. The operator bootstraps n3: its new log
-//! begins above the DDL. n3 is killed before its database is at that log's first entry. It must go on with its database
-//! and its log, without a second bootstrap.
+//! All processes die while n3 executes DDL, so that n3's database may hold it. The operator bootstraps n3: its new log
+//! begins above the DDL. n3 is killed before its database is at that log's first entry. It must go on with its
+//! database and its log, without a second bootstrap.
 
 use trireme_mutants::Mutant;
 

@@ -1,6 +1,6 @@
 //! The observations of a directed schedule on its stage.
 
-use trireme_group::{Body, ComponentState, Entry, Group, Position};
+use trireme_group::{Body, ComponentState, Configuration, Entry, Group, Position};
 use trireme_replicator::{Code, LocalState, Seqno};
 
 use super::Stage;
@@ -103,6 +103,18 @@ impl Stage<'_> {
     pub fn find(&self, node: NodeId, holds: impl Fn(&Entry) -> bool) -> Option<Position> {
         let found = self.nodes[node].log.values().find(|entry| holds(entry));
         found.map(|entry| entry.position)
+    }
+
+    /// The position of the first view in the node's log for which this holds.
+    pub fn find_view(
+        &self,
+        node: NodeId,
+        holds: impl Fn(&Configuration) -> bool,
+    ) -> Option<Position> {
+        self.find(
+            node,
+            |entry| matches!(&entry.body, Body::Configuration(view) if holds(view)),
+        )
     }
 
     /// Number of entries in the node's log for which this holds.
