@@ -20,6 +20,11 @@ const FAR_PART_BYTES: u32 = 100;
 const JITTERY_BYTES: usize = 3_000;
 const JITTERY_ENTRIES: u64 = 30;
 
+/// Until an arbitrator has its vote: the shortest `unflushed_ms` that fits the simulated databases.
+const VOTES_AFTER_MS: u64 = 1_500;
+/// With this much for the start of all nodes, it is what faults come later by.
+const STARTS_US: TimeUs = 1_000_000;
+
 /// Everything about a run that is decided before its start.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -170,11 +175,18 @@ impl Plan {
             node.arbitrate();
         }
         let delay_us = delays_us(profile, size, random);
+        let after_us = match profile.arbitrators_vote {
+            true => STARTS_US + VOTES_AFTER_MS * 1000,
+            false => 0,
+        };
         let calm_us = random.within(profile.lasts_ms.0..=profile.lasts_ms.1) * 1000;
         let count = random.within(profile.faults.0..=profile.faults.1);
         let mut faults = Vec::new();
         for _ in 0..count {
             profile.add_fault(size, calm_us, random, &mut faults);
+        }
+        for (at, _) in &mut faults {
+            *at += after_us;
         }
         faults.sort_by_key(|(at, _)| *at);
         let mut plan = Plan {
@@ -208,7 +220,7 @@ impl Plan {
             sst_donor: "",
             script_before_ist: ScriptBeforeIst::IfDonorIsFree,
             faults,
-            calm_us,
+            calm_us: calm_us + after_us,
             links_apart: true,
             leadership_moves: true,
             founding: None,
@@ -244,6 +256,9 @@ impl Plan {
     /// Scales constants down, so that each schedule reaches cases that deployed nodes reach in large clusters only.
     fn scale_down(&mut self, profile: &Profile, random: &mut Random) {
         self.scale = Scale::drawn(random);
+        if profile.arbitrators_vote {
+            self.scale.replicator.unflushed_ms = VOTES_AFTER_MS;
+        }
         // A stream of its own, so that the other draws stay as they were.
         let shipped = self.scale.engine.control_queue_bytes;
         self.scale.engine.control_queue_bytes =

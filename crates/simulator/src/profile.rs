@@ -40,6 +40,8 @@ pub struct Profile {
     pub bad_seat: bool,
     /// Number of nodes without a database; they are the last ones.
     pub arbitrators: usize,
+    /// Arbitrators have their votes before the first fault: `unflushed_ms` is short, and the faults come later.
+    pub arbitrators_vote: bool,
     /// Percentage of the transactions with several rows that are streamed, in fragments.
     pub streaming_percent: u64,
     /// No node is told to bootstrap (`pc.bootstrap_expect`).

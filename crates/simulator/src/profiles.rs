@@ -26,6 +26,7 @@ const PLAIN: Profile = Profile {
     think_us: [10_000, 20_000, 50_000],
     bad_seat: false,
     arbitrators: 0,
+    arbitrators_vote: false,
     streaming_percent: 0,
     founds_together: false,
     bulk_payloads: false,
@@ -63,6 +64,23 @@ const EVERYTHING: &[(usize, Kind)] = &[
     (1, Isolate),
     (2, Weight),
     (1, ClockJump),
+];
+
+const BESIDE_ARBITRATORS: &[(usize, Kind)] = &[
+    (5, Crash),
+    (2, PowerLoss),
+    (2, CrashInTransfer),
+    (3, Partition),
+    (1, OneWay),
+    (1, Reset),
+    (1, Overflow),
+    (1, Pause),
+    (2, Leave),
+    (1, Reconnect),
+    (1, Isolate),
+    (1, Weight),
+    (1, Blackout),
+    (2, Outage),
 ];
 
 /// All profiles that take turns.
@@ -256,22 +274,16 @@ pub const ALL: &[Profile] = &[
         name: "arbitrators",
         sizes: &[3, 3, 3, 4],
         arbitrators: 1,
-        mix: &[
-            (5, Crash),
-            (2, PowerLoss),
-            (2, CrashInTransfer),
-            (3, Partition),
-            (1, OneWay),
-            (1, Reset),
-            (1, Overflow),
-            (1, Pause),
-            (2, Leave),
-            (1, Reconnect),
-            (1, Isolate),
-            (1, Weight),
-            (1, Blackout),
-            (2, Outage),
-        ],
+        mix: BESIDE_ARBITRATORS,
+        ddl_error_percent: 30,
+        ..PLAIN
+    },
+    Profile {
+        name: "voting-arbitrators",
+        sizes: &[3, 3, 3, 4],
+        arbitrators: 1,
+        arbitrators_vote: true,
+        mix: BESIDE_ARBITRATORS,
         ddl_error_percent: 30,
         ..PLAIN
     },
