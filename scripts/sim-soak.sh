@@ -16,10 +16,11 @@ code=$(git ls-files -z --cached --others --exclude-standard -- "${paths[@]}" | g
 first=$(sed -nE 's/^[0-9]+\.\.([0-9]+) .*/\1/p' "$ranges" | sort -n | tail -1)
 last=$((${first:=0} + count))
 
+simulator=$(scripts/fast-simulator.sh "$code")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-cargo run --release --package simulator -- run --seeds "$first..$last" --jobs "$(nproc)" | tee "$log" || status=$?
+"$simulator" run --seeds "$first..$last" --jobs "$(nproc)" | tee "$log" || status=$?
 
 commit=$(git rev-parse --short HEAD)
 [ -z "$(git status --porcelain -- "${paths[@]}")" ] || commit+=" and changes"
