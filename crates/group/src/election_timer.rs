@@ -27,7 +27,7 @@ pub(crate) struct ElectionTimer {
     /// No attempt before this time.
     next_at: TimeMs,
     failed: u32,
-    /// The candidate to whose longer log this member's last attempt deferred, until a leader is heard.
+    /// The process to whose longer log this member's last attempt deferred. The next attempt passes over it.
     deferred_to: Option<Incarnation>,
     /// When a leader last offered a transfer of leadership to this member.
     offered_at: Option<TimeMs>,
@@ -112,6 +112,12 @@ impl ElectionTimer {
         self.deferred_to = None;
         self.failed = (self.failed + 1).min(6);
         self.next_at = now + (rank + 1) * STAGGER_MS + (50 << self.failed);
+    }
+
+    /// Another candidate has cut the attempt of this member short. So the next attempt heeds the longer log again: two
+    /// candidates that cut each other short would otherwise pass over its owner for ever.
+    pub(crate) fn was_cut_short(&mut self) {
+        self.deferred_to = None;
     }
 
     /// An elector connected to this member, which has this process rank.

@@ -7,7 +7,10 @@
 //! process of its replica is connected, and for a process outside of a component. A member stands itself only for the
 //! first two, or if the leader has no seat.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::branches::Branches;
+use crate::election::Candidacy;
 use crate::election_timer::ElectionTimer;
 use crate::elections::Elections;
 use crate::event::Action;
@@ -50,6 +53,10 @@ impl Elections<'_> {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
+        }
+        let asks = |candidacy: &Candidacy| candidacy.promises.is_some();
+        if self.role.candidacy().is_some_and(asks) && !planted(Mutant::DeferralOutlivesAttempt) {
+            self.election_timer.was_cut_short();
         }
         self.promise_term(term);
         let promise = self.own_promise(term);

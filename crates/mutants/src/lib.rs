@@ -70,6 +70,7 @@ mutants! {
         end_told_before_override: EndToldBeforeOverride,
         majority_counts_as_all: MajorityCountsAsAll,
         database_not_heeded: DatabaseNotHeeded,
+        deferral_outlives_attempt: DeferralOutlivesAttempt,
         pending_voters_not_heard: PendingVotersNotHeard,
         unclear_database_ignored: UnclearDatabaseIgnored,
         reforms_as_elected: ReformsAsElected,

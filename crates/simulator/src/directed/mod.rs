@@ -45,6 +45,7 @@ schedules! {
     asked_twice,
     installed_late,
     best_log_leads,
+    deferred_in_turns,
     old_leader_returns,
     uncommitted_tail,
     two_halves,
