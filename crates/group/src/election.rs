@@ -293,7 +293,9 @@ impl Elections<'_> {
             && !self.branches().is_overridden()
             && seated;
         let able = able && !self.branches().may_be_a_copy() && !self.role.is_leader();
-        if !able || forced.is_some() && !self.has_room_for_override() {
+        // The one that asks for an override may have asked before this member met a majority again.
+        let may_force = self.may_promise_override() && self.has_room_for_override();
+        if !able || forced.is_some() && !may_force {
             return None;
         }
         // Only a leader's transfer says that this is a good place for the leader. A candidate that defers to a better
@@ -320,7 +322,8 @@ impl Elections<'_> {
         let Some(others) = promises.without(self.election_timer.deferred_to()) else {
             return false;
         };
-        let enough = others.elect(&others.required_configurations());
+        let made = others.without_unmade_views();
+        let enough = made.elect(&made.required_configurations());
         if enough {
             *promises = others;
         }
@@ -335,7 +338,7 @@ impl Elections<'_> {
             return None;
         }
         let candidacy = self.role.candidacy()?;
-        let promises = candidacy.promises.as_ref()?;
+        let promises = candidacy.promises.as_ref()?.without_unmade_views();
         if self.vote.persisted() < candidacy.term {
             return None;
         }
@@ -363,13 +366,12 @@ impl Elections<'_> {
         }
         let promises = match forced {
             Some(_) => promises.usable(),
-            None => promises.clone(),
+            None => promises,
         };
         let required = promises.required_configurations();
         // The own promise is among the usable ones if the cluster can go on with this log. The log has not changed
         // since.
-        let is_usable = promises.giver(self.my_replica()).is_some();
-        let own = is_usable.then(|| self.log.last());
+        let own = promises.of(self.my_replica()).map(|p| p.summary.last());
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {

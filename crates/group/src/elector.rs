@@ -47,9 +47,7 @@ impl Elections<'_> {
         if term.replica != replica || self.branches().may_be_a_copy() {
             return;
         }
-        if term <= self.vote.promised()
-            || (forced.is_some() && self.component.is_primary() && !self.missing_majority())
-        {
+        if term <= self.vote.promised() || (forced.is_some() && !self.may_promise_override()) {
             let promised = self.vote.promised();
             self.send(from, Message::Refuse { promised });
             return;
@@ -63,11 +61,11 @@ impl Elections<'_> {
         self.send_persisted(from, Message::Promise(promise));
     }
 
-    fn missing_majority(&self) -> bool {
-        !self.known().hears_majority(
-            self.context.config().leader_timeout_ms,
-            &self.log.committed().configuration,
-        )
+    /// False for a primary member that hears a majority: an override would take that majority's commits away.
+    pub(crate) fn may_promise_override(&self) -> bool {
+        let timeout_ms = self.context.config().leader_timeout_ms;
+        let committed = &self.log.committed().configuration;
+        !self.component.is_primary() || !self.known().hears_majority(timeout_ms, committed)
     }
 
     pub(crate) fn own_promise(&self, term: Term) -> Promise {

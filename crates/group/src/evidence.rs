@@ -35,22 +35,27 @@ impl Promises {
         all.map(|(_, configuration)| configuration).collect()
     }
 
-    fn of(&self, member: &Member) -> Option<&Promise> {
-        let mut all = self.all();
-        let found = all.find(|(replica, ..)| *replica == member.replica);
-        found.map(|(_, _, promise)| promise)
+    /// The promises of replicas with a seat. A process that has left cannot lead: neither its log nor its database counts,
+    /// nor what it knows to be committed.
+    fn seated(&self) -> Promises {
+        let configurations = self.may_be_in_force();
+        let is_seated = |replica| configurations.iter().any(|c| c.replica(replica).is_some());
+        let mut seated = self.clone();
+        seated.retain(|replica| is_seated(replica) || planted(Mutant::LeaversLogPreferred));
+        seated
     }
 
     /// True if no other process can know more than these promisers. With `without_some`, a majority is enough, because
     /// it has waited long enough for the others.
     pub(crate) fn are_all(&self, without_some: bool) -> bool {
-        let configurations = self.may_be_in_force();
+        let made = self.without_unmade_views();
+        let configurations = made.may_be_in_force();
         if configurations.is_empty() {
             return false;
         }
         let enough = |configuration: &&Configuration| {
-            let here = configuration.weight_of(|m| self.of(m).is_some());
-            let keeps_views = |m: &Member| self.of(m).is_some_and(Promise::keeps_views);
+            let here = configuration.weight_of(|m| self.of(m.replica).is_some());
+            let keeps_views = |m: &Member| self.of(m.replica).is_some_and(Promise::keeps_views);
             let all = here > 0 && here == configuration.total_weight();
             let is_majority = configuration.is_majority(here) || planted(Mutant::MinorityReforms);
             let enough = all || without_some && is_majority;
@@ -60,21 +65,14 @@ impl Promises {
         // A leader that some of these promises elect later would not know the forced view that this way on makes.
         let may_elect = || match planted(Mutant::PendingViewElectsNobody) {
             true => self.elect(&self.required_configurations()[..1]),
-            false => self.may_elect(),
+            false => self.may_elect() || made.may_elect(),
         };
         configurations.iter().all(enough) && !may_elect()
     }
 
-    /// Returns the best evidence. `counts`: the database of this promiser is on the candidate's branch. None: too few
-    /// voters have promised, or their evidence cannot be compared.
-    fn best_evidence(
-        &self,
-        without_some: bool,
-        counts: impl Fn(Incarnation, &Promise) -> bool,
-    ) -> Option<Best> {
-        if !self.are_all(without_some) {
-            return None;
-        }
+    /// Returns the best evidence of these promises: all that there are, of replicas with a seat, without unmade views.
+    /// `counts`: the database of this promiser is on the candidate's branch. None: the evidence cannot be compared.
+    fn best_evidence(&self, counts: impl Fn(Incarnation, &Promise) -> bool) -> Option<Best> {
         let configurations = self.may_be_in_force();
         let seats = |replica| {
             configurations
@@ -119,12 +117,7 @@ impl Promises {
             let knows = p.summary.commit == commit;
             knows.then(|| p.summary.term_at(commit)).flatten()
         })?;
-        // A process that has left does not lead. It knows nothing to be committed that all others have forgotten: a
-        // majority has flushed a view before it is committed.
-        let may_lead =
-            |replica| seats(replica).next().is_some() || planted(Mutant::LeaversLogPreferred);
-        let holds = (logs.all())
-            .filter(|(replica, _, p)| may_lead(*replica) && p.summary.has(commit, term));
+        let holds = (logs.all()).filter(|(_, _, p)| p.summary.has(commit, term));
         let required = logs.required_configurations();
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
@@ -197,27 +190,28 @@ impl Elections<'_> {
     #[must_use = "the winner must lead"]
     pub(crate) fn go_on_by_evidence(&mut self) -> Option<Won> {
         let candidacy = self.role.candidacy()?;
-        let promises = candidacy.promises.as_ref()?;
-        if !self.has_heard_around() {
+        let all = candidacy.promises.as_ref()?;
+        if !self.has_heard_around() || !all.are_all(self.has_waited_for_evidence()) {
             return None;
         }
         // If a promiser knows a forced view that this log lacks, that promiser must go on.
-        if !promises
-            .all()
-            .all(|(_, giver, p)| self.knows_branch_of(giver, p))
-        {
+        let made = all.without_unmade_views();
+        let own = self.log.overrides();
+        let is_known = |giver, p| self.branch_of(giver, p).iter().all(|id| own.contains(id));
+        if !made.all().all(|(_, giver, p)| is_known(giver, p)) {
             return None;
         }
-        let counts = |giver, promise: &Promise| self.shares_branch_with(giver, promise);
-        let best = promises.best_evidence(self.has_waited_for_evidence(), counts)?;
+        let promises = made.seated();
+        let own_branch = self.branch_of(self.me(), promises.of(self.my_replica())?);
+        let best = promises.best_evidence(|giver, p| self.branch_of(giver, p) == own_branch)?;
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
             let number = candidacy.term.number + 1;
             self.leave_leadership_to(owner, number, None);
             return None;
         }
-        let text = self.tell_evidence(promises, best);
-        let heard = promises.all().map(|(_, giver, _)| giver).collect();
+        let text = self.tell_evidence(all, best);
+        let heard = all.all().map(|(_, giver, _)| giver).collect();
         let logs = promises.usable();
         if !self.has_room_for_override() {
             return None;
@@ -239,28 +233,15 @@ impl Elections<'_> {
         self.win(logs, required, is_override.then_some(override_id))
     }
 
-    /// True if this log holds every forced view that the promiser knows.
-    fn knows_branch_of(&self, giver: Incarnation, promise: &Promise) -> bool {
-        let own = self.log.overrides();
-        self.branch_of(giver, promise)
-            .iter()
-            .all(|id| own.contains(id))
-    }
-
-    fn shares_branch_with(&self, giver: Incarnation, promise: &Promise) -> bool {
-        self.branch_of(giver, promise) == self.log.overrides()
-    }
-
-    /// The forced views in the promiser's log, pending ones included.
+    /// The forced views that the promiser has committed, and those in the log of its promise.
     fn branch_of(&self, giver: Incarnation, promise: &Promise) -> Vec<Uuid> {
-        if giver == self.me() {
-            return self.log.overrides();
-        }
-        let mut overrides = self
-            .known()
-            .overrides_of(giver)
-            .cloned()
-            .unwrap_or_default();
+        let mut overrides = match giver == self.me() {
+            true => self.log.committed().overrides.clone(),
+            false => {
+                let known = self.known().overrides_of(giver);
+                known.cloned().unwrap_or_default()
+            }
+        };
         let in_log = promise.configurations.iter().map(|(_, c)| c);
         for id in in_log.filter_map(|configuration| configuration.override_id) {
             if !overrides.contains(&id) {
@@ -276,7 +257,7 @@ impl Elections<'_> {
         let forgetful: Vec<_> = forgetful.map(|(r, giver, _)| name(giver, r)).collect();
         let missing: Vec<_> = (promises.may_be_in_force().into_iter())
             .flat_map(|configuration| &configuration.members)
-            .filter(|m| m.weight > 0 && promises.of(m).is_none())
+            .filter(|m| m.weight > 0 && promises.of(m.replica).is_none())
             .map(|m| m.name.clone())
             .collect();
         let who = match missing.is_empty() {

@@ -3,6 +3,8 @@
 //! In: promises, by replica. Out: whether they are enough, whose log must lead, and which withdrawn entries no majority
 //! can have acknowledged.
 
+mod unmade_views;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use trireme_mutants::{Mutant, planted};
@@ -23,6 +25,16 @@ impl Promises {
 
     pub fn remove(&mut self, replica: ReplicaId) {
         self.0.remove(&replica);
+    }
+
+    /// Keeps the promises for these replicas only.
+    pub fn retain(&mut self, keeps: impl Fn(ReplicaId) -> bool) {
+        self.0.retain(|replica, _| keeps(*replica));
+    }
+
+    /// The promise for the replica.
+    pub fn of(&self, replica: ReplicaId) -> Option<&Promise> {
+        self.0.get(&replica).map(|(_, promise)| promise)
     }
 
     /// The process that has promised for the replica.
@@ -148,7 +160,7 @@ impl Promises {
         let best = self.best_promise();
         let term_at = |needed| best.and_then(|p| p.summary.term_at(needed));
         let may_hold = |m: &Member, needed, term| {
-            let promise = self.0.get(&m.replica).map(|(_, promise)| promise);
+            let promise = self.of(m.replica);
             promise.is_none_or(|p| !p.keeps_views() || p.summary.may_have(needed, term))
         };
         may_be_committed(position, required, term_at, may_hold)
@@ -160,7 +172,7 @@ impl Promises {
         let promised = configuration.weight_of(|m| self.0.contains_key(&m.replica));
         let intact = configuration.weight_of(|m| {
             let intact = |p: &Promise| !p.amnesiac || planted(Mutant::AmnesiacCountsAsIntact);
-            self.0.get(&m.replica).is_some_and(|(_, p)| intact(p))
+            self.of(m.replica).is_some_and(intact)
         });
         configuration.is_majority(promised) && configuration.is_half(intact)
     }
@@ -244,159 +256,4 @@ fn may_be_committed(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::configuration::Member;
-    use crate::ids::Uuid;
-    use crate::message::{Proof, Summary};
-
-    fn id(number: usize) -> ReplicaId {
-        ReplicaId(Uuid([number as u8; 16]))
-    }
-
-    fn term(number: u64) -> Term {
-        let replica = ReplicaId::default();
-        Term { number, replica }
-    }
-
-    /// A configuration of these replicas; the index is the replica, the value its weight.
-    fn configuration(weights: &[u8], is_in: impl Fn(usize) -> bool) -> Configuration {
-        let members = weights.iter().enumerate().filter(|(at, _)| is_in(*at));
-        let member = |(at, weight): (usize, &u8)| Member {
-            replica: id(at),
-            weight: *weight,
-            ..Member::default()
-        };
-        Configuration {
-            members: members.map(member).collect(),
-            ..Configuration::default()
-        }
-    }
-
-    const PENDING: Position = 12;
-
-    /// The promise of a log that ends with these entries above the committed ones: the term of each, and its
-    /// configuration, if it is one.
-    fn promise(committed: &Configuration, pending: &[(u64, Option<&Configuration>)]) -> Promise {
-        let mut configurations = vec![(5, committed.clone())];
-        let mut runs = vec![(term(4), 5, PENDING - 1)];
-        for (position, (number, view)) in (PENDING..).zip(pending) {
-            configurations.extend(view.map(|view| (position, view.clone())));
-            runs.push((term(*number), position, position));
-        }
-        let (end_term, _, end) = runs[runs.len() - 1];
-        Promise {
-            term: term(9),
-            summary: Summary {
-                commit: 10,
-                end,
-                end_term,
-                runs,
-            },
-            configurations,
-            amnesiac: false,
-            lost_views: false,
-            proof: Proof::default(),
-            withdrawn: Vec::new(),
-        }
-    }
-
-    /// Going on by evidence relies on this (decision 4). Promises of two to four replicas: their logs end with one of
-    /// two pending views, with a forced view, with another leader's entry, or with none; they have kept everything,
-    /// forgotten entries, or forgotten views.
-    #[test]
-    fn whatever_part_elects_is_foreseen() {
-        let mut elected = 0;
-        for (weights, every) in [
-            (&[1, 1][..], 1),
-            (&[1, 1, 1], 1),
-            (&[2, 1, 1], 1),
-            (&[1, 1, 1, 1], 41),
-        ] {
-            let size = weights.len();
-            let committed = configuration(weights, |_| true);
-            let without_first = configuration(weights, |at| at != 0);
-            let without_last = configuration(weights, |at| at + 1 != size);
-            let forced = Configuration {
-                override_id: Some(Uuid([9; 16])),
-                ..configuration(weights, |at| at < 2)
-            };
-            let ends: [&[(u64, Option<&Configuration>)]; 6] = [
-                &[],
-                &[(5, Some(&without_first))],
-                &[(5, Some(&without_first)), (7, None)],
-                &[(6, Some(&without_last))],
-                &[(6, None)],
-                &[(8, Some(&forced))],
-            ];
-            let kinds = ends.len() * 3;
-            for code in (0..kinds.pow(size as u32)).step_by(every) {
-                let mut all = Promises::default();
-                for at in 0..size {
-                    let kind = code / kinds.pow(at as u32) % kinds;
-                    let promise = Promise {
-                        amnesiac: kind % 3 > 0,
-                        lost_views: kind % 3 > 1,
-                        ..promise(&committed, ends[kind / 3])
-                    };
-                    all.insert(id(at), Incarnation::default(), promise);
-                }
-                let is_foreseen = all.may_elect();
-                for chosen in 1..1_usize << size {
-                    let mut part = all.clone();
-                    let is_in = |at: usize| chosen >> at & 1 == 1;
-                    (part.0)
-                        .retain(|replica, _| (0..size).any(|at| id(at) == *replica && is_in(at)));
-                    if part.elect(&part.required_configurations()) {
-                        elected += 1;
-                        assert!(is_foreseen, "{weights:?} {code} {chosen:b}: {all:?}");
-                    }
-                }
-            }
-        }
-        assert!(elected > 1_000, "{elected}");
-    }
-
-    #[test]
-    fn a_pending_view_counts_while_a_majority_may_hold_it() {
-        let weights = [1; 4];
-        let committed = configuration(&weights, |_| true);
-        let pending = configuration(&weights, |at| at != 1);
-        let elects = |holders: &[usize], forgetful: &[usize], lost_views: &[usize]| {
-            let mut promises = Promises::default();
-            for at in 0..4 {
-                let end = [(5, Some(&pending))];
-                let promise = Promise {
-                    amnesiac: forgetful.contains(&at),
-                    lost_views: lost_views.contains(&at),
-                    ..promise(&committed, if holders.contains(&at) { &end } else { &[] })
-                };
-                promises.insert(id(at), Incarnation::default(), promise);
-            }
-            promises.elect(&promises.required_configurations())
-        };
-        assert!(elects(&[0, 3], &[0, 2], &[]), "1 and 2 never held it");
-        assert!(!elects(&[0, 3], &[0, 2], &[2]), "2 may have lost it");
-        assert!(!elects(&[0, 2, 3], &[0, 2], &[]));
-        assert!(elects(&[0, 2, 3], &[0], &[]));
-    }
-
-    /// n1 and n2 of four hold the entry at 11, and the view of n1, n2 and n3 at 13. The fourth has half of the votes.
-    #[test]
-    fn a_forced_view_commits_what_is_below_it() {
-        let weights = [1, 1, 1, 3];
-        let view = configuration(&weights, |at| at < 3);
-        let forced = Configuration {
-            override_id: Some(Uuid([9; 16])),
-            ..view.clone()
-        };
-        for (view, may_be) in [(view, false), (forced, true)] {
-            let required = [(5, configuration(&weights, |_| true)), (13, view)];
-            let may_hold = |m: &Member, _, _| [id(0), id(1)].contains(&m.replica);
-            for position in [11, 13, 14] {
-                let found = may_be_committed(position, &required, |_| Some(term(6)), may_hold);
-                assert_eq!(found, may_be, "{position}");
-            }
-        }
-    }
-}
+mod tests;

@@ -73,6 +73,7 @@ mutants! {
         deferral_outlives_attempt: DeferralOutlivesAttempt,
         pending_voters_not_heard: PendingVotersNotHeard,
         unclear_database_ignored: UnclearDatabaseIgnored,
+        unmade_view_counts: UnmadeViewCounts,
         reforms_as_elected: ReformsAsElected,
         minority_reforms: MinorityReforms,
         leavers_log_preferred: LeaversLogPreferred,

@@ -17,6 +17,7 @@ mod restarts;
 mod staging;
 mod strangers;
 mod transfer;
+mod unmade_views;
 mod useless_logs;
 mod withdrawn;
 mod yielding;

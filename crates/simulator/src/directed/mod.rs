@@ -136,6 +136,7 @@ schedules! {
     power_lost_in_override,
     override_never_made,
     override_given_up,
+    overrides_begun,
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,

@@ -1,0 +1,209 @@
+//! Forced views that were begun and never made, and members that have left: they keep nobody from going on (rules 4, 11).
+
+use super::cores::{Cores, HISTORY, member, replica};
+use crate::checkpoint::Checkpoint;
+use crate::config::Config;
+use crate::configuration::{Configuration, Member};
+use crate::entry::{Body, Entry};
+use crate::event::{Recovered, RecoveredLog};
+use crate::ids::{Incarnation, Position, Term, Uuid};
+use crate::message::{ComponentState, DatabaseProof, Message, Proof};
+
+/// What a node comes back with.
+#[derive(Clone)]
+struct Left {
+    log: Vec<Entry>,
+    commit: Position,
+    amnesiac: bool,
+    seqno: u64,
+}
+
+impl Left {
+    fn append(&mut self, number: u64, node: usize, bodies: impl IntoIterator<Item = Body>) {
+        for body in bodies {
+            let position = self.log.len() as u64 + 1;
+            let term = Term {
+                number,
+                replica: replica(node),
+            };
+            self.log.push(Entry {
+                position,
+                term,
+                body,
+            });
+        }
+    }
+
+    /// The node is made primary in this term with these nodes, and dies before any of them has the view.
+    fn begin_view(&mut self, number: u64, node: usize, nodes: &[usize]) {
+        let mut forced = self.view_of(nodes);
+        forced.override_id = Some(Uuid([node as u8 + 1; 16]));
+        self.append(number, node, [Body::TermStart, Body::Configuration(forced)]);
+    }
+
+    /// The next view, of these nodes.
+    fn view_of(&self, nodes: &[usize]) -> Configuration {
+        let views = self.log.iter().rev().find_map(|entry| match &entry.body {
+            Body::Configuration(view) => Some(view.clone()),
+            _ => None,
+        });
+        let mut next = views.expect("the log has its founder's view");
+        (next.members).retain(|m| nodes.iter().any(|node| m.replica == replica(*node)));
+        next.number += 1;
+        next
+    }
+
+    fn comes_back(self, cores: &mut Cores, node: usize) {
+        let again = Member {
+            incarnation: Incarnation(Uuid([node as u8 + 50; 16])),
+            ..member(node)
+        };
+        let recovered = Recovered {
+            amnesiac: self.amnesiac,
+            log: Some(RecoveredLog {
+                checkpoint: Checkpoint {
+                    history: HISTORY,
+                    ..Checkpoint::default()
+                },
+                commit: self.commit,
+                entries: self.log,
+                left: 0,
+            }),
+            ..Recovered::default()
+        };
+        let database = DatabaseProof::UpTo { seqno: self.seqno };
+        let proof = Proof {
+            known: self.seqno,
+            database,
+        };
+        let config = Config {
+            proof,
+            ..Config::new(again)
+        };
+        cores.start_with(config, recovered);
+    }
+}
+
+/// So many nodes with one log die; it is known to be committed up to two entries before its end.
+fn all_die(nodes: usize, amnesiac: bool) -> Left {
+    let mut cores = Cores::of(nodes);
+    (1..=6).for_each(|number| cores.submit(0, number));
+    cores.pass(500);
+    let log = cores.log_of(0);
+    let commit = log.len() as u64 - 2;
+    Left {
+        log,
+        commit,
+        amnesiac,
+        seqno: 5,
+    }
+}
+
+/// The number of nodes that are primary in the end.
+fn primary(cores: &mut Cores) -> usize {
+    cores.pass(120_000);
+    let states = (0..cores.nodes.len()).map(|node| cores.component_state(node));
+    states.filter(|s| *s == ComponentState::Primary).count()
+}
+
+#[test]
+fn two_that_were_begun_keep_nobody_waiting() {
+    for amnesiac in [false, true] {
+        let left = all_die(3, amnesiac);
+        let mut cores = Cores::none();
+        for node in 0..3 {
+            let mut left = left.clone();
+            if node > 0 {
+                left.begin_view(50 + node as u64, node, &[0, node]);
+            }
+            left.comes_back(&mut cores, node);
+        }
+        assert_eq!(primary(&mut cores), 3, "amnesiac: {amnesiac}");
+    }
+}
+
+/// Node 0 has begun a view with node 1, in a lower or a higher term than that in which the others have gone on.
+#[test]
+fn one_that_was_begun_takes_no_commit_away() {
+    for (amnesiac, number) in [(false, 50), (true, 50), (false, 70), (true, 70)] {
+        let before = all_die(5, amnesiac);
+        let mut cores = Cores::none();
+        let mut others = before.clone();
+        others.append(60, 2, (0..8).map(|_| Body::TermStart));
+        others.commit += 6;
+        for node in 0..5 {
+            let mut left = if node < 2 {
+                before.clone()
+            } else {
+                others.clone()
+            };
+            if node == 0 {
+                left.begin_view(number, 0, &[0, 1]);
+            }
+            left.comes_back(&mut cores, node);
+        }
+        let what = format!("term {number}, amnesiac: {amnesiac}");
+        assert_eq!(primary(&mut cores), 5, "{what}");
+        for node in 0..5 {
+            let log = cores.log_of(node);
+            let kept = log
+                .iter()
+                .any(|entry| entry.position == others.commit && entry.term.number == 60);
+            assert!(
+                kept || log[0].position > others.commit,
+                "{what}: node {node}"
+            );
+        }
+    }
+}
+
+/// Nodes 0 and 1 went on without node 2, which knows more of their commits than they do after a power loss.
+#[test]
+fn one_that_has_left_and_knows_more_keeps_nobody_waiting() {
+    for knows in [false, true] {
+        let mut stay = all_die(3, true);
+        let view = stay.view_of(&[0, 1]);
+        stay.append(40, 0, [Body::TermStart, Body::Configuration(view)]);
+        let mut gone = stay.clone();
+        gone.append(40, 0, (0..10).map(|_| Body::TermStart));
+        let position = if knows {
+            gone.log.len()
+        } else {
+            stay.log.len() - 1
+        };
+        (gone.commit, gone.seqno) = (position as u64, 9);
+        gone.amnesiac = false;
+        let mut cores = Cores::none();
+        stay.clone().comes_back(&mut cores, 0);
+        stay.comes_back(&mut cores, 1);
+        gone.comes_back(&mut cores, 2);
+        assert_eq!(primary(&mut cores), 3, "it knows more: {knows}");
+    }
+}
+
+/// Node 0 was made primary by hand, and asked another member for its better log before that one was primary again.
+#[test]
+fn a_late_request_to_lead_with_an_override_is_not_obeyed() {
+    let mut cores = Cores::of(5);
+    cores.part(&[0], &[2, 3, 4]);
+    cores.pass(12_000);
+    let leader = (1..5).find(|node| cores.nodes[*node].group.is_leader());
+    let leader = leader.expect("they have a leader");
+    let asked = if leader == 1 { 2 } else { 1 };
+    // The leader is too far away to outbid the one that is asked.
+    for other in (1..5).filter(|node| *node != asked) {
+        cores
+            .lines_ms
+            .extend([((asked, other), 200), ((other, asked), 200)]);
+    }
+    cores.pass(3_000);
+    (1..=20).for_each(|number| cores.submit(leader, number));
+    cores.pass(100);
+    let committed = cores.nodes[leader].group.commit();
+    let number = cores.nodes[asked].group.term().number + 1;
+    let forced = Some(Uuid([77; 16]));
+    cores.say(0, asked, Message::TakeLeadership { number, forced });
+    cores.pass(20_000);
+    assert!(cores.nodes[leader].group.commit() >= committed);
+    assert!(cores.nodes[leader].group.overrides_in_log().is_empty());
+}
