@@ -10,7 +10,6 @@
 use trireme_mutants::{Mutant, planted};
 
 use crate::branches::Branches;
-use crate::election::Candidacy;
 use crate::election_timer::ElectionTimer;
 use crate::elections::Elections;
 use crate::event::Action;
@@ -52,8 +51,8 @@ impl Elections<'_> {
             self.send(from, Message::Refuse { promised });
             return;
         }
-        let asks = |candidacy: &Candidacy| candidacy.promises.is_some();
-        if self.role.candidacy().is_some_and(asks) && !planted(Mutant::DeferralOutlivesAttempt) {
+        let asks = (self.role.candidacy()).is_some_and(|candidacy| candidacy.promises.is_some());
+        if asks && !planted(Mutant::DeferralOutlivesAttempt) {
             self.election_timer.was_cut_short();
         }
         self.promise_term(term);

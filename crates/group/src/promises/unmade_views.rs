@@ -51,12 +51,9 @@ impl Promises {
 
     /// True if a promiser knows that the entry at `position` was committed with another term.
     fn know_another(&self, position: Position, term: Term) -> bool {
-        let mut knowing = self.promises().filter(|p| p.summary.commit >= position);
-        knowing.any(|p| {
-            p.summary
-                .term_at(position)
-                .is_some_and(|other| other != term)
-        })
+        let knowing = self.promises().filter(|p| p.summary.commit >= position);
+        let mut terms = knowing.filter_map(|p| p.summary.term_at(position));
+        terms.any(|other| other != term)
     }
 
     /// True if the entry at `position` of this log may have been committed. A replica that has kept such entries, and lacks
