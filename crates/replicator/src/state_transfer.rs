@@ -11,6 +11,7 @@ mod ist;
 mod partial;
 mod probe;
 mod progress;
+mod sources;
 mod sst;
 
 use std::collections::VecDeque;
