@@ -9,6 +9,7 @@
 mod control_pull;
 mod ist;
 mod partial;
+mod patience;
 mod probe;
 mod progress;
 mod sources;

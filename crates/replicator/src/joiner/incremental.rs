@@ -339,7 +339,7 @@ impl Joiner<'_> {
         };
         let text = match lacks {
             Some(seqno) => {
-                ist.drop_source();
+                ist.drop_source(from);
                 Some(format!("{from} does not have seqno {seqno} any more"))
             }
             None => ist.report(now_ms),

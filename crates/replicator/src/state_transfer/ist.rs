@@ -141,7 +141,7 @@ impl Ist {
         self.own_log && self.partial.is_none()
     }
 
-    /// Returns the time when the asked member is given up.
+    /// Returns the time when another member is asked.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.sources.deadline_ms()
     }
@@ -168,8 +168,8 @@ impl Ist {
         if self.next > self.last {
             return Next::Over;
         }
-        if self.sources.expire(now_ms) {
-            self.probe.is_not_answered();
+        if self.sources.expire(now_ms) && self.probe.is_not_answered() {
+            self.sources.ask_anew();
         }
         if self.sources.deadline_ms().is_some() {
             return Next::Waits;
@@ -193,6 +193,7 @@ impl Ist {
         if !self.sources.contains(donor) || !self.probe.greet(self.last) {
             return false;
         }
+        self.sources.ask_anew();
         self.prefer(donor);
         true
     }
@@ -225,6 +226,7 @@ impl Ist {
         // kept.
         let asks = lacking.filter(|seqno| !self.begun && (before_script || *seqno > self.next));
         self.partial = None;
+        self.sources.ask_anew();
         self.probe.begin(asks, before_script);
     }
 
@@ -254,18 +256,20 @@ impl Ist {
         if !self.awaits(from, at) {
             return Answered::Unasked;
         }
-        self.sources.answered();
-        match self.probe.answered(from, shown) {
-            None => Answered::Take,
+        let answered = match self.probe.answered(from, shown) {
+            None if shown == Some(at) => Answered::Take,
+            None => return Answered::Lacks(at),
             Some(Ok(())) => Answered::ProbeOver,
-            Some(Err(seqno)) => Answered::Lacks(seqno),
-        }
+            Some(Err(seqno)) => return Answered::Lacks(seqno),
+        };
+        self.sources.answered(from);
+        answered
     }
 
-    /// Drops the asked member, which lacks the entry: another one is asked.
-    pub(crate) fn drop_source(&mut self) {
+    /// Drops a member that lacks the entry: another one is asked.
+    pub(crate) fn drop_source(&mut self, member: Incarnation) {
         self.partial = None;
-        self.sources.drop_first();
+        self.sources.drop_member(member);
     }
 
     /// Takes in a part of a long entry.
@@ -282,7 +286,7 @@ impl Ist {
         let mut partial = partial.unwrap_or_else(|| Box::new(Partial::new(part)));
         let taken = partial.take(part);
         if taken && !partial.is_whole() {
-            self.sources.answered();
+            self.sources.answered(from);
             self.partial = Some(partial);
             return PartTaken::Goes;
         }
@@ -312,6 +316,7 @@ impl Ist {
         let seqno = self.next;
         self.next += 1;
         (self.partial, self.anew) = (None, false);
+        self.sources.ask_anew();
         seqno
     }
 
@@ -364,12 +369,14 @@ mod tests {
         assert_eq!(ist.next(TIMEOUT_MS - 1), Next::Waits);
         assert_eq!(ist.next(TIMEOUT_MS), Next::Entry(5));
         assert_eq!(ist.pull(TIMEOUT_MS), Some((member(2), pulls(5))));
-        assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::Unasked);
-        assert_eq!(ist.answered(member(2), 5, Some(5)), Answered::Take);
+        assert_eq!(ist.answered(member(3), 5, Some(5)), Answered::Unasked);
+        assert_eq!(ist.answered(member(1), 6, Some(6)), Answered::Unasked);
+        assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::Take, "late");
         assert_eq!(ist.took_next(), 5);
+        assert_eq!(ist.answered(member(2), 5, Some(5)), Answered::Unasked);
         let mut now_ms = TIMEOUT_MS;
         while ist.pull(now_ms).is_some() {
-            now_ms += TIMEOUT_MS;
+            now_ms = ist.deadline_ms().expect("asked");
             assert_eq!(ist.next(now_ms), Next::Entry(6));
             assert!(now_ms < 100 * TIMEOUT_MS, "asks for ever");
         }
@@ -397,7 +404,7 @@ mod tests {
         assert_eq!(ist.probed(), Some(7));
         assert_eq!(ist.pull(0), Some((member(1), pulls(7))));
         assert_eq!(ist.answered(member(1), 7, None), Answered::Lacks(7));
-        ist.drop_source();
+        ist.drop_source(member(1));
         assert_eq!(ist.dead_end(), DeadEnd::NotBegun);
         assert_eq!(ist.pull(0), Some((member(2), pulls(7))));
         assert_eq!(ist.answered(member(2), 7, Some(7)), Answered::ProbeOver);
