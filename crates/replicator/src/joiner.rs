@@ -14,7 +14,7 @@ use crate::callers::Callers;
 use crate::context::Context;
 use crate::control::Control;
 use crate::counters::Counters;
-use crate::database::Database;
+use crate::database::{Database, Fitness};
 use crate::executor::Executor;
 use crate::intake::Intake;
 use crate::lifecycle::Lifecycle;
@@ -170,27 +170,7 @@ impl Joiner<'_> {
         let was_not_chosen = usable && self.database.doubt_if_not_chosen(control);
         let sources = self.ist_sources(sender);
         self.enter_primary();
-        if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
-            let text = format!(
-                "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on without each \
-                 other after seqno {fork}: what it holds above that is dropped"
-            );
-            self.out.log(Level::Warn, text);
-        }
-        if was_not_chosen {
-            let text = format!(
-                "when no node had a database beyond doubt about DDL, the cluster went on with another one than this, at \
-                 {local}, and may have executed the DDL twice: this one needs a full state transfer, unless no member has \
-                 a state to send"
-            );
-            self.out.log(Level::Warn, text);
-        }
-        if fitness.is_here && !usable {
-            let text = format!(
-                "the database at {local} is more views behind than the cluster remembers: it needs a full state transfer"
-            );
-            self.out.log(Level::Info, text);
-        }
+        self.tell_unfit(&fitness, was_not_chosen);
         self.voting.forget_dummies();
         if usable {
             if !is_resumed {
@@ -213,6 +193,33 @@ impl Joiner<'_> {
             true => Begun::Ist,
             false => Begun::Sst,
         })
+    }
+
+    /// Tells the operator why the database cannot follow the control state by itself.
+    fn tell_unfit(&mut self, fitness: &Fitness, was_not_chosen: bool) {
+        let local = self.database.local();
+        if let Some(fork) = fitness.fork.filter(|_| fitness.is_forked) {
+            let text = format!(
+                "Gap in state sequence. Need state transfer. The database, at {local}, and the cluster have gone on \
+                 without each other after seqno {fork}: what it holds above that is dropped"
+            );
+            self.out.log(Level::Warn, text);
+        }
+        if was_not_chosen {
+            let text = format!(
+                "when no node had a database beyond doubt about DDL, the cluster went on with another one than this, \
+                 at {local}, and may have executed the DDL twice: this one needs a full state transfer, unless no \
+                 member has a state to send"
+            );
+            self.out.log(Level::Warn, text);
+        }
+        if fitness.is_here && !fitness.is_usable {
+            let text = format!(
+                "the database at {local} is more views behind than the cluster remembers: it needs a full state \
+                 transfer"
+            );
+            self.out.log(Level::Info, text);
+        }
     }
 
     /// Begins without a database, when the node is in step with the group. `anew`: the log has nothing of the entries

@@ -9,8 +9,10 @@
 mod control_pull;
 mod ist;
 mod partial;
+mod patience;
 mod probe;
 mod progress;
+mod sources;
 mod sst;
 
 use std::collections::VecDeque;

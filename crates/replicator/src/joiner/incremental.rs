@@ -52,6 +52,17 @@ impl Joiner<'_> {
         members.into_iter().map(|m| m.incarnation).collect()
     }
 
+    /// Handles a new view within an IST: its members are asked from now on.
+    pub(crate) fn sources_follow_view(&mut self) {
+        let Some(first) = self.transfer.ist().map(Ist::asks_first) else {
+            return;
+        };
+        let sources = self.ist_sources(first);
+        if let Some(ist) = self.transfer.ist_mut() {
+            ist.follow_view(sources);
+        }
+    }
+
     /// Returns true if no more entries should be pulled for now. Entries delivered meanwhile may take all the room: one
     /// piece is pulled even then.
     fn has_enough_queued(&self) -> bool {
@@ -147,8 +158,12 @@ impl Joiner<'_> {
         });
     }
 
-    /// Asks a member for the wanted entry.
+    /// Asks a member for the wanted entry. Without a majority nobody is asked: a member that cannot be reached would
+    /// count as one that does not answer.
     fn pull(&mut self) {
+        if !self.lifecycle.is_primary() {
+            return;
+        }
         let now_ms = self.context.now_ms();
         let Some(ist) = self.transfer.ist_mut() else {
             return;
@@ -324,7 +339,7 @@ impl Joiner<'_> {
         };
         let text = match lacks {
             Some(seqno) => {
-                ist.drop_source();
+                ist.drop_source(from);
                 Some(format!("{from} does not have seqno {seqno} any more"))
             }
             None => ist.report(now_ms),

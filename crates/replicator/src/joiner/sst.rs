@@ -238,9 +238,11 @@ impl Joiner<'_> {
         }
     }
 
-    /// Continues an SST when the node is in step with the group again, after its log began anew meanwhile. It
-    /// continues, because the server can be asked only once.
+    /// Continues an SST, or the script before an IST, when the node is in step with the group again, after its log
+    /// began anew meanwhile. It continues, because the server can be asked only once.
     pub(super) fn resume_snapshot(&mut self) {
+        let is_usable = self.is_usable_after_script();
+        let is_replaced = !is_usable && self.transfer.script_becomes_snapshot();
         let Some(control) = self.context.control() else {
             return;
         };
@@ -249,6 +251,13 @@ impl Joiner<'_> {
         let (me, now_ms) = (self.context.me(), self.context.now_ms());
         let resumed = self.transfer.resume(control, me, is_forked, now_ms);
         self.enter_primary();
+        if is_replaced {
+            self.executor.forget_history();
+        } else if !is_usable {
+            return self.forked_in_transfer();
+        } else if self.transfer.awaits_script() {
+            self.note_forks();
+        }
         match resumed {
             Resumed::Forked => self.forked_in_transfer(),
             Resumed::DonorLost(donor) => self.donor_lost(donor),
@@ -259,6 +268,19 @@ impl Joiner<'_> {
             Resumed::Brought { gtid, rcode } => self.brought(gtid, rcode),
             Resumed::GoesOn => {}
         }
+    }
+
+    /// Returns false if a script is to leave the database in place, and the database cannot follow the control state
+    /// any more: the history has forked below its end, or the order has chosen another database.
+    fn is_usable_after_script(&mut self) -> bool {
+        let Some(control) = (self.context.control()).filter(|_| self.transfer.awaits_script())
+        else {
+            return true;
+        };
+        let fitness = self.database.fitness(control);
+        let was_not_chosen = fitness.is_usable && self.database.doubt_if_not_chosen(control);
+        self.tell_unfit(&fitness, was_not_chosen);
+        fitness.is_usable && !was_not_chosen
     }
 
     /// Handles that the SST has brought the database to `seqno`: deliveries up to there are dropped, and missing

@@ -155,6 +155,9 @@ impl Replicator {
     /// may have to wait for an applier that waits for these clients (rule 7).
     pub(super) fn non_primary(&mut self, component: Vec<Member>) {
         self.lifecycle.lose_primary();
+        if let Some(ist) = self.transfer.ist_mut() {
+            ist.lose_primary();
+        }
         self.lifecycle.forget_synced();
         self.flow_control.forget(self.context.now_ms());
         self.outcomes().give_up_unsent();

@@ -321,6 +321,7 @@ impl Replicator {
         let view = View::primary(gtid, &configuration, self.context.me());
         self.queue(Task::View(view), seqno, Payload::None);
         self.membership().tell_synced();
+        self.joiner().sources_follow_view();
         self.joiner().donors_lost(&lost);
     }
 

@@ -5,13 +5,12 @@ use bytes::Bytes;
 use trireme_group::{Incarnation, Position};
 use trireme_mutants::{Mutant, planted};
 
+use super::patience::Patience;
 use crate::control::Control;
 use crate::peer_message::SnapshotChunk;
 
 /// Above the size of any control state.
 const MAX_BYTES: u64 = 1 << 32;
-/// Time after which a member that does not answer is given up.
-const TIMEOUT_MS: u64 = 1000;
 /// Time after which a member that refused may be asked again.
 const RETRY_MS: u64 = 50;
 
@@ -22,6 +21,11 @@ pub(crate) struct ControlPull {
     round: u64,
     from: Option<Incarnation>,
     deadline_ms: u64,
+    /// The time until the next part must have come. It grows while parts come too late.
+    patience: Patience,
+    /// True if a part came since the last attempt began, of this or of an earlier attempt: the member lives, and the
+    /// link is slow.
+    is_slow: bool,
     /// Size of the whole, as told by the first part.
     total: u64,
     bytes: Vec<u8>,
@@ -52,7 +56,11 @@ impl ControlPull {
         if self.deadline_ms().is_none_or(|due_ms| now_ms < due_ms) {
             return None;
         }
-        let deadline_ms = now_ms + TIMEOUT_MS;
+        let mut patience = self.patience;
+        if self.is_slow {
+            patience.grow();
+        }
+        let deadline_ms = now_ms + patience.ms();
         if peers.is_empty() {
             self.deadline_ms = deadline_ms;
             return None;
@@ -62,6 +70,7 @@ impl ControlPull {
             round: self.round + 1,
             from: Some(peer),
             deadline_ms,
+            patience,
             ..ControlPull::default()
         };
         Some((peer, self.round))
@@ -80,6 +89,7 @@ impl ControlPull {
         chunk: &SnapshotChunk,
         now_ms: u64,
     ) -> Option<Bytes> {
+        self.is_slow |= chunk.round <= self.round;
         let expected = self.round == chunk.round && self.from == Some(from);
         if self.bytes.is_empty() {
             self.total = chunk.total.min(MAX_BYTES);
@@ -91,9 +101,12 @@ impl ControlPull {
             return None;
         }
         self.bytes.extend_from_slice(&chunk.part);
-        self.deadline_ms = now_ms + TIMEOUT_MS;
-        let is_whole = self.bytes.len() as u64 >= chunk.total;
-        is_whole.then(|| Bytes::from(std::mem::take(&mut self.bytes)))
+        self.deadline_ms = now_ms + self.patience.ms();
+        if self.bytes.len() as u64 >= chunk.total {
+            self.is_slow = false;
+            return Some(Bytes::from(std::mem::take(&mut self.bytes)));
+        }
+        None
     }
 
     /// Keeps a state that has come, until [`Self::take_reached`].
@@ -108,5 +121,41 @@ impl ControlPull {
         };
         let came = self.came.take_if(|came| is_reached(came));
         came.map(|came| *came)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::Uuid;
+
+    use super::*;
+
+    fn part(round: u64, offset: u64) -> SnapshotChunk {
+        SnapshotChunk {
+            round,
+            offset,
+            total: 9,
+            part: Bytes::from_static(b"part"),
+        }
+    }
+
+    #[test]
+    fn parts_that_come_too_late_are_waited_for_longer() {
+        let peers = [1, 2].map(|number| Incarnation(Uuid([number; 16])));
+        let mut pull = ControlPull::default();
+        let asks = |pull: &mut ControlPull, round: u64, waits_ms: u64| {
+            let now_ms = pull.deadline_ms;
+            let peer = peers[(round as usize - 1) % 2];
+            assert_eq!(pull.ask(now_ms, &peers), Some((peer, round)));
+            assert_eq!(pull.deadline_ms(), Some(now_ms + waits_ms), "round {round}");
+        };
+        asks(&mut pull, 1, 1_000);
+        asks(&mut pull, 2, 1_000); // nobody may be there
+        assert_eq!(pull.take(peers[0], &part(1, 0), 1_500), None);
+        asks(&mut pull, 3, 2_000);
+        assert_eq!(pull.take(peers[0], &part(3, 0), 3_000), None);
+        assert_eq!(pull.deadline_ms(), Some(5_000));
+        asks(&mut pull, 4, 4_000);
+        asks(&mut pull, 5, 4_000);
     }
 }

@@ -1,7 +1,7 @@
 //! An IST: the next missing entry, and the member that is asked for it.
 //!
-//! It owns the place in the entries, the members that may have them, and the parts of a long entry. In: answers of
-//! members. Out: pulls. The coordinator hands the entries on.
+//! It owns the place in the entries and the parts of a long entry; [`Sources`] owns the members that may have them. In:
+//! answers of members. Out: pulls. The coordinator hands the entries on.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,12 @@ use trireme_group::Incarnation;
 
 use super::partial::Partial;
 use super::probe::Probe;
+use super::sources::Sources;
 use crate::history::{Recorded, RecordedPart};
 use crate::peer_message::PeerMessage;
 
-/// Time after which a member that does not answer a pull is given up for now.
-const TIMEOUT_MS: u64 = 1000;
 /// Minimum time between two reports of the progress.
 const REPORT_MS: u64 = 10_000;
-/// Maximum of unanswered pulls in a row, per member; then the attempt ends.
-const MAX_ROUNDS: u32 = 5;
 
 /// A pull of missing entries.
 #[derive(Debug)]
@@ -28,12 +25,7 @@ pub(crate) struct Ist {
     last: Seqno,
     /// True if the local log may be read: it has no entries of a fork.
     own_log: bool,
-    /// Members that may have the entries; the front one is asked.
-    sources: VecDeque<Incarnation>,
-    asked: bool,
-    deadline_ms: u64,
-    /// Number of unanswered pulls in a row.
-    silent: u32,
+    sources: Sources,
     /// An entry that a member shows in this check is not kept.
     probe: Probe,
     /// True if something was handed to the server: it can no longer take an SST. The first such thing is a view at the
@@ -113,10 +105,7 @@ impl Ist {
             next: first,
             last,
             own_log,
-            sources,
-            asked: false,
-            deadline_ms: 0,
-            silent: 0,
+            sources: Sources::new(sources),
             probe: Probe::default(),
             begun,
             after_snapshot: false,
@@ -152,9 +141,9 @@ impl Ist {
         self.own_log && self.partial.is_none()
     }
 
-    /// Returns the time when the asked member is given up.
+    /// Returns the time when another member is asked.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
-        self.asked.then_some(self.deadline_ms)
+        self.sources.deadline_ms()
     }
 
     /// Returns the entry that members are asked for.
@@ -164,7 +153,7 @@ impl Ist {
 
     /// Returns true if this member was asked for entries from `next` on.
     fn awaits(&self, from: Incarnation, next: Seqno) -> bool {
-        self.asked && next == self.wanted() && self.sources.front() == Some(&from)
+        next == self.wanted() && self.sources.is_asked(from)
     }
 
     /// Returns the number of bytes that have come of the next entry.
@@ -179,17 +168,11 @@ impl Ist {
         if self.next > self.last {
             return Next::Over;
         }
-        if self.asked {
-            if now_ms < self.deadline_ms {
-                return Next::Waits;
-            }
-            self.asked = false;
-            self.silent += 1;
-            self.sources.rotate_left(1);
-            self.probe.is_not_answered();
-            if self.silent > MAX_ROUNDS * self.sources.len() as u32 {
-                self.sources.clear();
-            }
+        if self.sources.expire(now_ms) && self.probe.is_not_answered() {
+            self.sources.ask_anew();
+        }
+        if self.sources.deadline_ms().is_some() {
+            return Next::Waits;
         }
         Next::Entry(self.next)
     }
@@ -207,19 +190,32 @@ impl Ist {
     /// Makes the node ask the future donor for a sign of life, if the check has asked nobody. Returns false if that is not
     /// possible, or was done before.
     pub(crate) fn greet(&mut self, donor: Incarnation) -> bool {
-        if !self.sources.contains(&donor) || !self.probe.greet(self.last) {
+        if !self.sources.contains(donor) || !self.probe.greet(self.last) {
             return false;
         }
+        self.sources.ask_anew();
         self.prefer(donor);
         true
     }
 
     /// Asks this member first.
     pub(crate) fn prefer(&mut self, member: Incarnation) {
-        if let Some(at) = self.sources.iter().position(|source| *source == member) {
-            self.sources.remove(at);
-            self.sources.push_front(member);
-        }
+        self.sources.prefer(member);
+    }
+
+    /// Returns the member that is asked, or will be asked next.
+    pub(crate) fn asks_first(&self) -> Option<Incarnation> {
+        self.sources.first()
+    }
+
+    /// Goes on with these members, which are in the new view.
+    pub(crate) fn follow_view(&mut self, members: VecDeque<Incarnation>) {
+        self.sources.follow_view(members);
+    }
+
+    /// Handles the loss of the majority: the asked member may be out of reach.
+    pub(crate) fn lose_primary(&mut self) {
+        self.sources.start_over();
     }
 
     /// Begins that check. `is_here`: tells whether this node has the entry. `before_script`: nothing is handed over
@@ -230,6 +226,7 @@ impl Ist {
         // kept.
         let asks = lacking.filter(|seqno| !self.begun && (before_script || *seqno > self.next));
         self.partial = None;
+        self.sources.ask_anew();
         self.probe.begin(asks, before_script);
     }
 
@@ -240,9 +237,8 @@ impl Ist {
 
     /// Asks a member for the wanted entry and the ones behind it. None: no member has it.
     pub(crate) fn pull(&mut self, now_ms: u64) -> Option<(Incarnation, PeerMessage)> {
-        let source = self.sources.front().copied()?;
+        let source = self.sources.ask(now_ms)?;
         let from = self.wanted();
-        (self.asked, self.deadline_ms) = (true, now_ms + TIMEOUT_MS);
         let pull = match self.received() {
             0 => PeerMessage::IstPull { from },
             offset => PeerMessage::IstPullPart { from, offset },
@@ -260,18 +256,20 @@ impl Ist {
         if !self.awaits(from, at) {
             return Answered::Unasked;
         }
-        (self.asked, self.silent) = (false, 0);
-        match self.probe.answered(from, shown) {
-            None => Answered::Take,
+        let answered = match self.probe.answered(from, shown) {
+            None if shown == Some(at) => Answered::Take,
+            None => return Answered::Lacks(at),
             Some(Ok(())) => Answered::ProbeOver,
-            Some(Err(seqno)) => Answered::Lacks(seqno),
-        }
+            Some(Err(seqno)) => return Answered::Lacks(seqno),
+        };
+        self.sources.answered(from);
+        answered
     }
 
-    /// Drops the asked member, which lacks the entry: another one is asked.
-    pub(crate) fn drop_source(&mut self) {
+    /// Drops a member that lacks the entry: another one is asked.
+    pub(crate) fn drop_source(&mut self, member: Incarnation) {
         self.partial = None;
-        self.sources.pop_front();
+        self.sources.drop_member(member);
     }
 
     /// Takes in a part of a long entry.
@@ -288,7 +286,7 @@ impl Ist {
         let mut partial = partial.unwrap_or_else(|| Box::new(Partial::new(part)));
         let taken = partial.take(part);
         if taken && !partial.is_whole() {
-            (self.asked, self.silent) = (false, 0);
+            self.sources.answered(from);
             self.partial = Some(partial);
             return PartTaken::Goes;
         }
@@ -296,7 +294,7 @@ impl Ist {
         if whole.is_none() && !std::mem::replace(&mut self.anew, true) {
             // The cause may be another member, or a vote that has changed the outcome: pull the whole entry from this
             // member.
-            self.asked = false;
+            self.sources.ask_anew();
             return PartTaken::Goes;
         }
         PartTaken::Ends(whole)
@@ -318,6 +316,7 @@ impl Ist {
         let seqno = self.next;
         self.next += 1;
         (self.partial, self.anew) = (None, false);
+        self.sources.ask_anew();
         seqno
     }
 
@@ -347,6 +346,8 @@ mod tests {
 
     use super::*;
 
+    const TIMEOUT_MS: u64 = 1000;
+
     fn member(number: u8) -> Incarnation {
         Incarnation(Uuid([number; 16]))
     }
@@ -368,12 +369,14 @@ mod tests {
         assert_eq!(ist.next(TIMEOUT_MS - 1), Next::Waits);
         assert_eq!(ist.next(TIMEOUT_MS), Next::Entry(5));
         assert_eq!(ist.pull(TIMEOUT_MS), Some((member(2), pulls(5))));
-        assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::Unasked);
-        assert_eq!(ist.answered(member(2), 5, Some(5)), Answered::Take);
+        assert_eq!(ist.answered(member(3), 5, Some(5)), Answered::Unasked);
+        assert_eq!(ist.answered(member(1), 6, Some(6)), Answered::Unasked);
+        assert_eq!(ist.answered(member(1), 5, Some(5)), Answered::Take, "late");
         assert_eq!(ist.took_next(), 5);
+        assert_eq!(ist.answered(member(2), 5, Some(5)), Answered::Unasked);
         let mut now_ms = TIMEOUT_MS;
         while ist.pull(now_ms).is_some() {
-            now_ms += TIMEOUT_MS;
+            now_ms = ist.deadline_ms().expect("asked");
             assert_eq!(ist.next(now_ms), Next::Entry(6));
             assert!(now_ms < 100 * TIMEOUT_MS, "asks for ever");
         }
@@ -401,7 +404,7 @@ mod tests {
         assert_eq!(ist.probed(), Some(7));
         assert_eq!(ist.pull(0), Some((member(1), pulls(7))));
         assert_eq!(ist.answered(member(1), 7, None), Answered::Lacks(7));
-        ist.drop_source();
+        ist.drop_source(member(1));
         assert_eq!(ist.dead_end(), DeadEnd::NotBegun);
         assert_eq!(ist.pull(0), Some((member(2), pulls(7))));
         assert_eq!(ist.answered(member(2), 7, Some(7)), Answered::ProbeOver);

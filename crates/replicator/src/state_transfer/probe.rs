@@ -103,10 +103,13 @@ impl Probe {
         Some(Ok(()))
     }
 
-    /// Takes in that the asked member does not answer. A donor to be is not asked again.
-    pub(super) fn is_not_answered(&mut self) {
-        if matches!(self.stage, Stage::Greets(_)) {
+    /// Takes in that the asked member does not answer. A donor to be is not asked again. Returns true if the check is
+    /// over by that.
+    pub(super) fn is_not_answered(&mut self) -> bool {
+        let greets = matches!(self.stage, Stage::Greets(_));
+        if greets {
             self.begin(None, true);
         }
+        greets
     }
 }

@@ -273,6 +273,19 @@ impl StateTransfer {
         self.interrupted.is_some()
     }
 
+    /// Makes an SST of an interrupted script before an IST: the server has prepared itself for either. Returns false if
+    /// a donor may have been chosen: the position that it passes on could not be told from the end of an SST.
+    pub(crate) fn script_becomes_snapshot(&mut self) -> bool {
+        let has_no_donor = matches!(
+            self.interrupted,
+            Some(SstPhase::Requesting | SstPhase::Prepared { .. } | SstPhase::GivenUp)
+        );
+        if has_no_donor {
+            self.script = Script::Over;
+        }
+        has_no_donor
+    }
+
     /// Continues an interrupted SST, when the node is in step with the group again. `is_forked`: the history has forked
     /// since.
     pub(crate) fn resume(

@@ -1,11 +1,12 @@
 //! The script of a state transfer before an IST.
 
 use trireme_certification::KeyType;
+use trireme_group::{Position, Uuid};
 
 use super::clients::{copy_new, pulls};
 use super::driver::{Cluster, incarnation};
 use super::server::Happened;
-use crate::{Action, Code, Event, Gtid, HostAction, Options, ScriptBeforeIst};
+use crate::{Action, Code, Event, Gtid, HostAction, Note, Options, ScriptBeforeIst, Seqno};
 
 /// Two members; a third, whose server cannot do without the script, lacks two write-sets.
 fn joining() -> (Cluster, usize, Gtid) {
@@ -269,4 +270,125 @@ fn the_script_goes_on_when_the_log_begins_anew() {
     script_ends(&mut cluster, 0, joiner, behind);
     assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
     is_whole(&cluster, joiner);
+}
+
+/// The members go on without what lies above `position`. Then the joiner's log is replaced by theirs.
+fn fork_after(cluster: &mut Cluster, joiner: usize, position: Position) {
+    cluster.reconfigure(|c| {
+        c.override_id = Some(Uuid([3; 16]));
+        c.fork_after = position;
+    });
+    for node in 0..2 {
+        while cluster.deliver(node) {}
+    }
+    cluster.reset(joiner);
+    cluster.reconfigure(|c| (c.override_id, c.fork_after) = (None, 0));
+}
+
+/// Returns true if a node has noted that its database follows that override.
+fn follows_fork(cluster: &Cluster, node: usize) -> bool {
+    let is_it = |(id, _): &(Uuid, Seqno)| *id == Uuid([3; 16]);
+    let mut actions = cluster.nodes[node].actions.iter();
+    actions.any(|action| {
+        matches!(action, Action::Note(Note::Overrides { overrides }) if overrides.iter().any(is_it))
+    })
+}
+
+/// The script would leave the database in place, with entries that the cluster has dropped. The server has prepared
+/// itself for either.
+#[test]
+fn a_fork_before_the_request_makes_a_snapshot_of_the_script() {
+    for is_prepared in [false, true] {
+        let (mut cluster, joiner, behind) = joining();
+        cluster.join(joiner, behind, false);
+        cluster.nodes[joiner].threads = 0;
+        cluster.settle();
+        assert!(cluster.nodes[joiner].replicator.database_follows());
+        fork_after(&mut cluster, joiner, 1);
+        if is_prepared {
+            cluster.nodes[joiner].threads = 1;
+            while cluster.take_work(joiner) | cluster.step_applier(joiner, 0) {}
+        }
+        cluster.settle();
+        cluster.nodes[joiner].threads = 4;
+        cluster.settle();
+        assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
+        assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 0);
+        assert!(!cluster.nodes[joiner].replicator.database_follows());
+        assert!(!follows_fork(&cluster, joiner));
+        cluster.snapshot_from(0, joiner);
+        cluster.settle();
+        assert_eq!(cluster.comment(joiner), "Synced");
+        assert!(follows_fork(&cluster, joiner));
+        cluster.assert_settled();
+    }
+}
+
+/// A donor that was lost may still have passed the position on: a snapshot could not be told from it.
+#[test]
+fn a_fork_after_the_request_ends_the_process() {
+    let (mut cluster, joiner, behind) = joining();
+    desync_both(&mut cluster);
+    cluster.join(joiner, behind, false);
+    cluster.settle();
+    assert_eq!(
+        cluster.comment(joiner),
+        "Joining: State Transfer request failed"
+    );
+    fork_after(&mut cluster, joiner, 1);
+    cluster.settle();
+    for node in 0..2 {
+        let ticket = cluster.nodes[node].server.ticket();
+        cluster.event(node, Event::Resync { ticket });
+    }
+    cluster.settle();
+    let fatal = cluster.nodes[joiner].fatal.as_deref().expect("it ends");
+    assert!(fatal.contains("forked"), "{fatal}");
+    assert!(!follows_fork(&cluster, joiner));
+}
+
+/// The database holds nothing that was dropped.
+#[test]
+fn a_fork_above_the_database_leaves_the_script() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.nodes[joiner].threads = 0;
+    cluster.settle();
+    let end = cluster.order.last().map_or(0, |(position, _)| *position);
+    fork_after(&mut cluster, joiner, end);
+    cluster.settle();
+    cluster.nodes[joiner].threads = 4;
+    cluster.settle();
+    assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 1);
+    assert!(follows_fork(&cluster, joiner));
+    script_ends(&mut cluster, 0, joiner, behind);
+    is_whole(&cluster, joiner);
+}
+
+/// The cluster goes on with a database that may hold DDL twice (rule 13): no entry is dropped, but this database cannot
+/// follow.
+#[test]
+fn a_choice_of_another_database_makes_a_snapshot_of_the_script() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    cluster.nodes[joiner].threads = 0;
+    cluster.settle();
+    cluster.believes = false;
+    for node in 0..2 {
+        let control = cluster.nodes[node].replicator.context_mut().control_mut();
+        let forks = &mut control.expect("in step").forks;
+        forks.choose(9, incarnation(0), behind.seqno);
+    }
+    cluster.reset(joiner);
+    cluster.reconfigure(|_| ());
+    cluster.settle();
+    cluster.nodes[joiner].threads = 4;
+    cluster.settle();
+    assert!(!cluster.nodes[joiner].replicator.database_follows());
+    assert_eq!(happened(&cluster, joiner, &Happened::SstRequest), 1);
+    assert_eq!(happened(&cluster, 0, &Happened::PassOn(behind)), 0);
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    cluster.assert_settled();
 }

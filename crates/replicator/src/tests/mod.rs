@@ -29,6 +29,8 @@ mod ist_parts;
 #[cfg(test)]
 mod ist_script;
 #[cfg(test)]
+mod ist_sources;
+#[cfg(test)]
 mod joining;
 #[cfg(test)]
 mod large;

@@ -58,13 +58,15 @@ fn a_read_of_a_node_that_awaits_a_snapshot_fails() {
 fn members_that_never_answer_a_pull_are_given_up() {
     let (mut cluster, joiner, _) = pulling(1);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
-    for _ in 0..11 {
-        let asked = pulls(&cluster, 0).len() + pulls(&cluster, 1).len();
-        assert_eq!(asked, 1, "one after the other");
+    for waits_ms in [1, 1, 2, 2, 4, 4, 8, 8, 16].map(|seconds| seconds * 1000) {
+        let asked = |cluster: &Cluster| pulls(cluster, 0).len() + pulls(cluster, 1).len();
+        assert_eq!(asked(&cluster), 1, "one after the other");
         for node in 0..2 {
             cluster.nodes[node].inbox.clear();
         }
-        cluster.pass(1001);
+        cluster.pass(waits_ms - 1);
+        assert_eq!(asked(&cluster), 0, "it may still answer");
+        cluster.pass(1);
     }
     cluster.settle();
     assert!(asked_for_snapshot(&cluster, joiner));
