@@ -291,7 +291,7 @@ impl Engine {
     fn see_override(&mut self, id: Uuid, host: &mut dyn Host) {
         if (self.reformed).is_some_and(|reformed| reformed.waits_for(id)) {
             // The seqno of the override's view: entries of the old log have lower seqnos.
-            let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
+            let seqno = self.replicator.last_seqno().unwrap_or(0);
             let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
             self.tell_lost(Gtid { uuid, seqno }, host);
         }
