@@ -3,12 +3,13 @@
 mod common;
 
 use common::{HISTORY, Out};
-use trireme_engine::{Engine, Start};
-use trireme_group::{ComponentState, Uuid};
+use trireme_engine::{Doubts, Engine, Start, Storage};
+use trireme_group::{Body, ComponentState, Configuration, Entry, Uuid};
 use trireme_log::{Durability, MemoryDisk};
-use trireme_replicator::{Gtid, Options, Replicator, Seqno};
+use trireme_replicator::{Gtid, NOT_DELIVERED, Options, Replicator, Seqno};
 
 const BOOTSTRAP: Uuid = Uuid([6; 16]);
+const NOT_MADE: Uuid = Uuid([4; 16]);
 
 fn at(seqno: Seqno) -> Gtid {
     Gtid {
@@ -75,4 +76,63 @@ fn a_database_within_its_log_is_no_evidence_against_the_log() {
         "{lost_from} is lost, and {last} was committed"
     );
     assert!(engine.replicator.last_seqno() > Some(last));
+}
+
+/// Another process appended a forced view, which its database did not come to. Unless the log `keeps` it, the next
+/// leader dropped it.
+fn append_forced_view(disk: &MemoryDisk, keeps: bool) {
+    let mut storage = common::storage(disk, common::log_config(Durability::Memory));
+    let recovered = storage.recover(HISTORY, usize::MAX, Doubts::default());
+    let log = recovered.expect("read").expect("a log").log;
+    storage
+        .note_override(NOT_MADE, &[BOOTSTRAP])
+        .expect("noted");
+    if keeps {
+        let last = log.entries.last().expect("it ordered write-sets");
+        let view = Configuration {
+            number: log.checkpoint.configuration.number + 1,
+            override_id: Some(NOT_MADE),
+            ..log.checkpoint.configuration.clone()
+        };
+        let entry = Entry {
+            position: last.position + 1,
+            term: last.term,
+            body: Body::Configuration(view),
+        };
+        storage.append(&entry).expect("appended");
+        storage.write_out().expect("written");
+    }
+}
+
+fn noted(disk: &MemoryDisk) -> Vec<(Uuid, Seqno)> {
+    let mut storage: Storage = common::storage(disk, common::log_config(Durability::Memory));
+    storage.recall(HISTORY).expect("read").1
+}
+
+/// An override that was never made would keep all other databases out of the new history.
+#[test]
+fn a_history_that_begins_anew_above_the_database_has_only_overrides_of_the_log() {
+    for keeps in [false, true] {
+        let disk = MemoryDisk::new();
+        let last = killed_after(&disk, 3);
+        append_forced_view(&disk, keeps);
+        assert!(noted(&disk).contains(&(NOT_MADE, NOT_DELIVERED)));
+
+        let local = at(last + 10);
+        let mut engine = begins(&disk, 2, local, None);
+        let mut out = Out::default();
+        passes(&mut engine, &mut out, 100);
+        let lost_from = engine.lost_from().expect("it may have forgotten");
+        assert_eq!(lost_from, at(last + 11), "it goes on with the database");
+        let in_log = engine.link().expect("connected").group.overrides_in_log();
+        let past = match keeps {
+            true => &[BOOTSTRAP, NOT_MADE][..],
+            false => &[BOOTSTRAP],
+        };
+        let (own, before) = in_log.split_last().expect("its own");
+        assert_eq!(before, past);
+        assert_eq!(noted(&disk).last(), Some(&(*own, local.seqno)));
+        let is_noted = noted(&disk).contains(&(NOT_MADE, NOT_DELIVERED));
+        assert_eq!(is_noted, keeps);
+    }
 }
