@@ -128,12 +128,7 @@ impl Beginning {
                 // A database without a history has no overrides in its past.
                 let mut past = Vec::new();
                 if let Some((id, common)) = forks {
-                    let common = match in_log {
-                        Some(in_log) => connect.take_up(&in_log, common),
-                        None => common,
-                    };
-                    past = connect.past_overrides();
-                    connect.add_override(id, common);
+                    past = connect.found_above(in_log.as_deref(), id, common);
                     // Together with the log: see `Recovery::founder_counts_at`.
                     storage.note_overrides(connect.overrides.clone())?;
                 }

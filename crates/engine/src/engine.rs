@@ -287,7 +287,7 @@ impl Engine {
     /// Hands an event to the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
         if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {
-            link.group.config_mut().proof = self.replicator.proof();
+            link.group.config_mut().proof = self.replicator.proof(&link.storage);
             link.group.handle(now_ms, event);
             self.group_dirty = true;
         }

@@ -42,8 +42,6 @@ pub struct Storage {
     /// The history of the session.
     noted_in: Uuid,
     session: Session,
-    /// Position of the newest checkpoint in the log.
-    snapshot: Option<Position>,
     /// Messages for the operator.
     notes: Vec<String>,
     /// The checkpoint from which the log of an earlier process was taken up.
@@ -75,7 +73,6 @@ impl Storage {
             log: None,
             staging: Staging::default(),
             noted_in: Uuid::NIL,
-            snapshot: None,
             notes: Vec::new(),
             resumed: None,
             findings: Findings::default(),
@@ -165,7 +162,7 @@ impl Storage {
     fn give_up_log(&mut self) -> Option<Log> {
         self.drop_staged();
         self.counted = self.counters().log;
-        (self.snapshot, self.resumed) = (None, None);
+        self.resumed = None;
         self.findings.forget();
         self.log.take()
     }
@@ -229,9 +226,7 @@ impl Storage {
         let Some(log) = &mut self.log else {
             return Ok(());
         };
-        log.put_snapshot(state.position, &encode_snapshot(state, control))?;
-        self.snapshot = Some(state.position);
-        Ok(())
+        log.put_snapshot(state.position, &encode_snapshot(state, control))
     }
 
     /// Buffers an entry; [`Storage::write_out`] makes it survive the process.
@@ -348,9 +343,8 @@ impl Storage {
             .map_or(Ok(()), |log| log.set_outcome(position, outcome))
     }
 
-    /// Pins entries: those from `keep_from` on are never dropped for want of room, nor those that recovery needs.
+    /// Pins entries: those from `keep_from` on are never dropped for want of room.
     pub fn pin(&mut self, keep_from: Position) -> Result<(), LogError> {
-        let keep_from = (self.snapshot).map_or(keep_from, |at| keep_from.min(at + 1));
         self.log
             .as_mut()
             .map_or(Ok(()), |log| log.set_pins(keep_from))

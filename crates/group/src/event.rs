@@ -271,6 +271,8 @@ pub enum Action {
         /// [`crate::Group::begin_anew`] and [`Event::Bootstrap`]. Otherwise it is this node's log, and the core leads
         /// already.
         from_database: bool,
+        /// The forced views before this one, in this node's log: without those that were never made.
+        past: Vec<Uuid>,
         /// The processes whose promises are the evidence.
         heard: Vec<Incarnation>,
         /// For the log: the evidence, and the missing voters.

@@ -221,6 +221,7 @@ impl Elections<'_> {
         self.out.push(Action::Reform {
             override_id,
             from_database,
+            past: own_branch,
             heard,
             text,
         });

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::format::{RecordHeader, SEGMENT_HEADER_BYTES};
+use crate::format::{RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES};
 use crate::outcome::Outcomes;
 
 /// Place of an entry's record in its segment, and length of its payload. Eight bytes per entry: offsets fit, since a
@@ -46,6 +46,13 @@ pub(crate) struct Place {
     pub len: u32,
 }
 
+impl Place {
+    /// Returns the address of the byte after the body.
+    fn body_end(&self) -> u64 {
+        self.start + self.offset + RECORD_HEADER_BYTES + u64::from(self.len)
+    }
+}
+
 /// The log's contents without the payloads.
 #[derive(Default)]
 pub(crate) struct Index {
@@ -53,7 +60,7 @@ pub(crate) struct Index {
     /// consecutive segments have consecutive positions.
     pub segments: VecDeque<Segment>,
     pub outcomes: Outcomes,
-    /// Position and place of each log checkpoint, in order of position.
+    /// Position and place of each log checkpoint, in order of position, and then of place.
     snapshots: VecDeque<(u64, Place)>,
     /// `None` until the first entry of a created log.
     pub next_position: Option<u64>,
@@ -118,8 +125,9 @@ impl Index {
                 offset,
                 len,
             };
-            // A checkpoint at an earlier or equal position than the newest replaces those above it.
-            self.drop_snapshots_from(header.position);
+            // A checkpoint at an earlier position than the newest replaces those above it. One at the same position is
+            // kept: it may be flushed, and the new one is not.
+            self.drop_snapshots_from(header.position.saturating_add(1));
             self.snapshots.push_back((header.position, place));
         }
     }
@@ -175,6 +183,14 @@ impl Index {
     pub(crate) fn snapshot(&self, position: u64) -> Option<(u64, Place)> {
         let after = self.snapshots.partition_point(|(p, _)| *p <= position);
         self.snapshots.get(after.checked_sub(1)?).copied()
+    }
+
+    /// Returns the checkpoint that a restart finds, even after a power loss: the newest below address `flushed`. If
+    /// there is none, returns the oldest.
+    pub(crate) fn lasting_snapshot(&self, flushed: u64) -> Option<(u64, Place)> {
+        let is_flushed = |(_, place): &&(u64, Place)| place.body_end() <= flushed;
+        let lasting = self.snapshots.iter().rev().find(is_flushed);
+        lasting.or(self.snapshots.front()).copied()
     }
 
     /// Returns true if the last segment lacks a checkpoint, and as many bytes have come since the last checkpoint as

@@ -289,16 +289,24 @@ pub enum Owner {
 pub const FIRST_VIEW: Seqno = 1;
 
 impl Connect {
-    /// Adds an override: the database goes on without other nodes, which may have gone on without it. `common`: the
-    /// last seqno that both sides surely have in common, whatever seqno the database goes on above.
-    pub fn add_override(&mut self, id: Uuid, common: Seqno) {
+    /// Founds the history anew above the database, by the override `id`: the database goes on without other nodes,
+    /// which may have gone on without it. `in_log`: the overrides in this node's log that were made, or may have been;
+    /// None: the log may lack some. `common`: the last seqno that both sides surely have in common, whatever seqno the
+    /// database goes on above. Returns the overrides before this one.
+    pub fn found_above(&mut self, in_log: Option<&[Uuid]>, id: Uuid, common: Seqno) -> Vec<Uuid> {
+        let common = match in_log {
+            Some(in_log) => self.take_up(in_log, common),
+            None => common,
+        };
+        let past = self.past_overrides();
         self.overrides.push((id, common));
+        past
     }
 
     /// Takes up the overrides that this node's log knows, before the override of a bootstrap: those to which the
     /// database has not come, too. Returns the last seqno that the others surely have in common with the database, at most
     /// `common`: the database may have gone another way than these overrides.
-    pub fn take_up(&mut self, in_log: &[Uuid], common: Seqno) -> Seqno {
+    fn take_up(&mut self, in_log: &[Uuid], common: Seqno) -> Seqno {
         // An override that was not delivered, and is not in the log, was never made.
         let is_made = |(id, fork): &Fork| *fork > 0 || is_choice(id) || in_log.contains(id);
         self.overrides.retain(is_made);
@@ -309,7 +317,7 @@ impl Connect {
             _ => common.min(FIRST_VIEW),
         };
         for id in beyond {
-            self.add_override(*id, common);
+            self.overrides.push((*id, common));
         }
         common
     }

@@ -10,6 +10,8 @@ pub trait History {
     fn first_seqno(&self) -> Option<Seqno>;
     /// Returns the first seqno that can be read, also if this node keeps it for itself; None if the log is empty.
     fn first_seqno_kept(&self) -> Option<Seqno>;
+    /// Returns the last seqno with an outcome, which says that its entry is committed; None if there is no outcome.
+    fn last_seqno(&self) -> Option<Seqno>;
     /// Returns the position of the entry with this seqno, if it is here; reading it may still fail.
     fn position_of(&self, seqno: Seqno) -> Option<Position>;
     /// Returns true if the entry with this seqno is here; reading it may still fail.
@@ -80,6 +82,10 @@ impl History for NoHistory {
     }
 
     fn first_seqno_kept(&self) -> Option<Seqno> {
+        None
+    }
+
+    fn last_seqno(&self) -> Option<Seqno> {
         None
     }
 

@@ -79,12 +79,16 @@ impl Engine {
             Action::Reform {
                 override_id,
                 from_database,
+                past,
                 heard,
                 text,
             } => {
                 host.alarm(&text);
                 host.reforms(&heard);
-                self.reform(now_ms, override_id, from_database, host);
+                self.reformed = Some(Reformed::by(override_id));
+                if from_database {
+                    self.found_on_database(now_ms, override_id, &past, host);
+                }
             }
             Action::NonPrimary { component } => {
                 self.node(now_ms, replicator::Event::NonPrimary { component })
@@ -235,18 +239,10 @@ impl Engine {
         self.group(now_ms, event);
     }
 
-    /// Ends the wait for amnesiac voters: lets the cluster go on with the best state that is left (rule 4, "All voters are
-    /// here"). That is this node's log, or its database; then the log begins anew above the database.
-    fn reform(&mut self, now_ms: u64, id: Uuid, from_database: bool, host: &mut dyn Host) {
-        self.reformed = Some(Reformed::by(id));
-        if from_database {
-            self.found_on_database(now_ms, id, host);
-        }
-    }
-
     /// Begins the log anew above the database, as `--wsrep-new-cluster` does, but without a new process. The database's
-    /// seqnos are not given to other entries (rule 5).
-    fn found_on_database(&mut self, now_ms: u64, id: Uuid, host: &mut dyn Host) {
+    /// seqnos are not given to other entries (rule 5). `in_log`: the overrides in the log, without those that were never
+    /// made.
+    fn found_on_database(&mut self, now_ms: u64, id: Uuid, in_log: &[Uuid], host: &mut dyn Host) {
         self.drop_deliveries(now_ms, host);
         let Some(link) = self.link.as_mut() else {
             return;
@@ -259,8 +255,9 @@ impl Engine {
             overrides: noted,
             ..self.replicator.connect_again()
         };
-        let (past, common) = (connect.past_overrides(), connect.local.seqno);
-        connect.add_override(id, common);
+        let common = connect.local.seqno;
+        let knows_all = !Forgotten::by(&link.group).views;
+        let past = connect.found_above(knows_all.then_some(in_log), id, common);
         // The notes come together with the log: see `Recovery::founder_counts_at`.
         let begun = (link.storage.found(history))
             .and_then(|()| link.storage.note_overrides(connect.overrides.clone()));
@@ -291,7 +288,7 @@ impl Engine {
     fn see_override(&mut self, id: Uuid, host: &mut dyn Host) {
         if (self.reformed).is_some_and(|reformed| reformed.waits_for(id)) {
             // The seqno of the override's view: entries of the old log have lower seqnos.
-            let seqno = i64::try_from(self.replicator.proof().known).unwrap_or(i64::MAX);
+            let seqno = self.replicator.last_seqno().unwrap_or(0);
             let uuid = (self.link.as_ref()).map_or(Uuid::NIL, |link| link.group.history());
             self.tell_lost(Gtid { uuid, seqno }, host);
         }

@@ -166,6 +166,10 @@ impl History for Storage {
         Some(self.readable_from(self.log.as_ref()?.first_seqno_kept()?))
     }
 
+    fn last_seqno(&self) -> Option<Seqno> {
+        self.log.as_ref()?.last_seqno()
+    }
+
     fn position_of(&self, seqno: Seqno) -> Option<Position> {
         self.log.as_ref()?.position_of_seqno(seqno)
     }

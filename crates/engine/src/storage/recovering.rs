@@ -225,7 +225,6 @@ impl Storage {
         log: Log,
         last: Option<Session>,
     ) -> Result<(), LogError> {
-        self.snapshot = Some(recovery.log.checkpoint.position);
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;

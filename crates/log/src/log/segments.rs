@@ -14,6 +14,7 @@ use crate::config::{Durability, MAX_SEGMENT_BYTES};
 use crate::disk::DiskFile;
 use crate::error::LogError;
 use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, segment_name};
+use crate::index::Segment;
 use crate::log::Log;
 use crate::staged::Staged;
 
@@ -77,9 +78,9 @@ impl Log {
 
     // ---- retention ----
 
-    /// Sets the first position that must stay: for this node, for a member that lacks it, for a joiner that pulls it,
-    /// or for recovery. Entries at `keep_from` and above stay, whatever their size. Below it the newest `size_bytes`
-    /// stay, in whole segments. Until the first call everything stays.
+    /// Sets the first position that must stay: for this node, for a member that lacks it, or for a joiner that pulls
+    /// it. Entries at `keep_from` and above stay, whatever their size, and so does everything that a restart needs.
+    /// Below it the newest `size_bytes` stay, in whole segments. Until the first call everything stays.
     pub fn set_pins(&mut self, keep_from: u64) -> Result<(), LogError> {
         self.keep_from = keep_from;
         self.drop_old()
@@ -92,12 +93,23 @@ impl Log {
         self.config.segment_bytes.max(grown)
     }
 
-    /// Removes the oldest segments, up to the first that the pins or `size_bytes` hold.
+    /// Returns true if a restart needs the oldest segment: for the log checkpoint from which it goes on, or for an
+    /// entry above that checkpoint. A power loss may take a checkpoint that is not flushed: then the one before counts.
+    fn restart_needs_oldest(&self, oldest: &Segment, second: &Segment) -> bool {
+        let snapshot = self.index.lasting_snapshot(self.flushed);
+        snapshot.is_some_and(|(position, place)| {
+            place.segment == oldest.number || second.first_position > position.saturating_add(1)
+        })
+    }
+
+    /// Removes the oldest segments, up to the first that the pins, a restart or `size_bytes` hold.
     pub(super) fn drop_old(&mut self) -> Result<(), LogError> {
         while let (Some(oldest), Some(second)) =
             (self.index.segments.front(), self.index.segments.get(1))
         {
-            let pinned = second.first_position > self.keep_from && !planted(Mutant::PinnedPurged);
+            let pinned = (second.first_position > self.keep_from
+                || self.restart_needs_oldest(oldest, second))
+                && !planted(Mutant::PinnedPurged);
             let within_size = self.index.end() - second.start < self.config.size_bytes;
             if pinned || within_size {
                 break;

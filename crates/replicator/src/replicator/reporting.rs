@@ -359,8 +359,9 @@ impl Replicator {
         self.executor.last_committed()
     }
 
-    /// Returns the proof that log and database give now (rule 5).
-    pub fn proof(&self) -> Proof {
+    /// Returns the proof that log and database give now (rule 5). `history` is the node's own log, as for
+    /// [`Replicator::handle`].
+    pub fn proof(&self, history: &dyn History) -> Proof {
         let local = self.database.local();
         let Some(control) = self.context.control() else {
             // With an unknown log, the part that this database shares with others is unknown.
@@ -370,7 +371,10 @@ impl Replicator {
             };
             return Proof { known: 0, database };
         };
-        let known = control.seqno().max(0) as u64;
+        // After a restart the control state lags until the log has been read back. Both are on one branch: a log that
+        // is truncated or begun anew loses its outcomes.
+        let recorded = history.last_seqno().unwrap_or(0);
+        let known = control.seqno().max(recorded).max(0) as u64;
         let up_to = |seqno: Seqno| DatabaseProof::UpTo {
             seqno: seqno.max(0) as u64,
         };

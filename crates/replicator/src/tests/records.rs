@@ -64,6 +64,10 @@ impl History for Records {
             .map(|(seqno, _)| *seqno)
     }
 
+    fn last_seqno(&self) -> Option<Seqno> {
+        self.by_seqno.keys().next_back().copied()
+    }
+
     fn position_of(&self, seqno: Seqno) -> Option<Position> {
         let record = self.by_seqno.get(&seqno).filter(|_| seqno >= self.first);
         record.map(|record| record.position)

@@ -18,6 +18,8 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = cluster(3, seed);
         (plan.log_bytes, plan.segment_bytes) = (LOG_BYTES, 4 << 10);
+        // A log keeps what follows its newest checkpoint that is flushed.
+        plan.scale.engine.write_back_bytes = 4 << 10;
         plan.cert_max_length = 16;
         plan.fc_limit = 10_000;
         for node in &mut plan.nodes {
