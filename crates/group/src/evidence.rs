@@ -35,8 +35,8 @@ impl Promises {
         all.map(|(_, configuration)| configuration).collect()
     }
 
-    /// The promises of replicas with a seat. A process that has left cannot lead: neither its log nor its database counts,
-    /// nor what it knows to be committed.
+    /// The promises of replicas with a seat. A process that has left cannot lead: neither its log nor its database
+    /// counts, nor its commit point.
     fn seated(&self) -> Promises {
         let configurations = self.may_be_in_force();
         let is_seated = |replica| configurations.iter().any(|c| c.replica(replica).is_some());

@@ -1,7 +1,7 @@
 //! Forced views that were begun and never made (rule 11).
 //!
-//! Such a view is pending in its leader's log, and its own voters cannot have committed it. Its term needed no majority, so
-//! the end of that log says nothing about what others have committed: it must not win an election, nor say on which branch
+//! Such a view is pending in its leader's log, and its own voters cannot have committed it. Its term needed no majority,
+//! so the end of that log says nothing about the commits of others: it must not win an election, nor say on which branch
 //! its owner is.
 
 use trireme_mutants::{Mutant, planted};
@@ -56,8 +56,8 @@ impl Promises {
         terms.any(|other| other != term)
     }
 
-    /// True if the entry at `position` of this log may have been committed. A replica that has kept such entries, and lacks
-    /// this one, has not acknowledged it, and has now promised not to.
+    /// True if the entry at `position` of this log may have been committed. A replica that has kept such entries, and
+    /// lacks this one, has not acknowledged it, and has now promised not to.
     fn may_be_committed_in(
         &self,
         log: &Promise,

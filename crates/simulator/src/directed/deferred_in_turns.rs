@@ -38,7 +38,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(3_000);
     stage.join(&[N1], &[N2]);
     stage.heal(&[N2], &[N3]);
-    // What was held back for n2 arrives within 200 ms.
+    // Held messages to n2 arrive within 200 ms.
     for (candidate, ms) in [(N2, 250), (N1, 10)] {
         let asked = "n3 has promised the candidate";
         stage.until(asked, |s| s.has_promised(N3, candidate))?;
