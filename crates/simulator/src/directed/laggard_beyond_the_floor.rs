@@ -17,6 +17,8 @@ pub(super) const SCHEDULE: Directed = Directed {
         let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 60_000;
         (plan.log_bytes, plan.segment_bytes) = (8 << 10, 4 << 10);
+        // A log keeps what follows its newest checkpoint that is flushed.
+        plan.scale.engine.write_back_bytes = 4 << 10;
         plan.tail_bytes = 2_000;
         plan.cert_max_length = 16;
         plan.nodes[N1].server.load.clients = 8;
