@@ -8,8 +8,8 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::elections::{Elections, Won};
 use crate::event::Action;
-use crate::ids::{Incarnation, Position, ReplicaId, Term, Uuid};
-use crate::message::{ComponentState, DatabaseProof, Promise, Summary};
+use crate::ids::{Incarnation, ReplicaId, Uuid};
+use crate::message::{ComponentState, DatabaseProof, Promise};
 use crate::promises::Promises;
 
 /// The best evidence, with which the cluster goes on.
@@ -288,14 +288,5 @@ impl Promise {
     /// True if this replica has every configuration that it acknowledged.
     pub(crate) fn keeps_views(&self) -> bool {
         !self.lost_views || planted(Mutant::LostViewsVouch)
-    }
-}
-
-impl Summary {
-    /// Term of the entry at this position, if the summary has it.
-    pub(crate) fn term_at(&self, position: Position) -> Option<Term> {
-        let mut runs = self.runs.iter();
-        let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
-        run.map(|(term, ..)| *term)
     }
 }

@@ -383,6 +383,18 @@ impl Summary {
         runs.any(|(b, first, last)| *b == term && (*first..=*last).contains(&position))
     }
 
+    /// The run of entries of one term that this position belongs to, if the summary tells it.
+    pub(crate) fn run_at(&self, position: Position) -> Option<(Term, Position, Position)> {
+        let mut runs = self.runs.iter();
+        let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
+        run.copied()
+    }
+
+    /// Term of the entry at this position, if the summary tells it.
+    pub(crate) fn term_at(&self, position: Position) -> Option<Term> {
+        self.run_at(position).map(|(term, ..)| term)
+    }
+
     /// False if the log certainly lacks this entry. The summary does not tell the entries between the commit point and
     /// the first run.
     pub(crate) fn may_have(&self, position: Position, term: Term) -> bool {

@@ -160,3 +160,25 @@ fn a_forced_view_commits_what_is_below_it() {
         }
     }
 }
+
+#[test]
+fn a_log_that_a_peer_begins_at_position_0_is_left_as_it_is() {
+    let committed = configuration(&[1, 1], |_| true);
+    let forced = Configuration {
+        override_id: Some(Uuid([9; 16])),
+        ..committed.clone()
+    };
+    let mut all = Promises::default();
+    for at in 0..2 {
+        let mut promise = promise(&committed, &[]);
+        promise.summary.runs = vec![(term(4), 0, 11)];
+        if at == 0 {
+            promise.configurations = vec![(1, forced.clone())];
+            promise.summary.commit = 0;
+            promise.summary.runs = vec![(term(8), 0, 11)];
+        }
+        all.insert(id(at), Incarnation::default(), promise);
+    }
+    let made = all.without_unmade_views();
+    assert_eq!(made.of(id(0)), all.of(id(0)));
+}

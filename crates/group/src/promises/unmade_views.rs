@@ -1,8 +1,8 @@
 //! Forced views that were begun and never made (rule 11).
 //!
 //! Such a view is pending in its leader's log, and its own voters cannot have committed it. Its term needed no majority,
-//! so the end of that log says nothing about the commits of others: it must not win an election, nor say on which branch
-//! its owner is.
+//! so the end of that log says nothing about the commits of others: it must not win an election, nor put its owner on a
+//! branch of its own.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -37,7 +37,7 @@ impl Promises {
             .rev()
             .map_while(|(at, _)| (!may_be(*at)).then_some(*at));
         let view_at = above.last()?;
-        let (term, begins_at) = promise.summary.begin_of_term(view_at)?;
+        let (term, begins_at, _) = promise.summary.run_at(view_at)?;
         let keeps_entries = |p: &Promise| !p.amnesiac && p.keeps_views();
         let from = match self.may_be_committed_in(promise, begins_at, keeps_entries)
             && !self.know_another(begins_at, term)
@@ -45,8 +45,8 @@ impl Promises {
             true => view_at,
             false => begins_at,
         };
-        // The summary must tell the entry before.
-        promise.summary.term_at(from - 1).map(|_| from)
+        // The summary must tell the entry before. There is none before position 0, which a peer may name.
+        promise.summary.term_at(from.checked_sub(1)?).map(|_| from)
     }
 
     /// True if a promiser knows that the entry at `position` was committed with another term.
@@ -87,14 +87,5 @@ impl Promise {
             (self.summary.end_term, self.summary.end) = (*term, *last);
         }
         self.configurations.retain(|(at, _)| *at < position);
-    }
-}
-
-impl Summary {
-    /// The term of the entry at `position`, and the first position of that term.
-    fn begin_of_term(&self, position: Position) -> Option<(Term, Position)> {
-        let mut runs = self.runs.iter();
-        let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
-        run.map(|(term, first, _)| (*term, *first))
     }
 }
