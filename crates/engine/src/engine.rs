@@ -302,8 +302,13 @@ impl Engine {
                 self.group(now_ms, group::Event::Message { from, message });
             }
             Some(Channel::Replicator) => {
-                let bytes = frame.slice(1..);
-                self.node(now_ms, replicator::Event::PeerMessage { from, bytes });
+                let group = self.link.as_ref().map(|link| &link.group);
+                let event = replicator::Event::PeerMessage {
+                    from,
+                    bytes: frame.slice(1..),
+                    of_own_branch: group.is_some_and(|group| group.shares_branch(from)),
+                };
+                self.node(now_ms, event);
             }
             None => return Err("sent a frame of unknown kind".to_owned()),
         }

@@ -241,6 +241,16 @@ impl Group {
         self.log.committed().history
     }
 
+    /// True if the peer's last heartbeat names this history, with exactly the forced views that are committed here: its
+    /// committed entries are those of this log. A peer that has committed fewer may be about to commit the rest, or may
+    /// be on another branch (rule 11).
+    pub fn shares_branch(&self, peer: Incarnation) -> bool {
+        let own = self.log.committed();
+        (self.peers.status_of(peer)).is_some_and(|status| {
+            status.history == own.history && status.overrides == own.overrides
+        })
+    }
+
     /// The members for which this process waits; None: it does not wait for a majority.
     pub fn missing(&self) -> Option<Missing> {
         self.branches().who_is_missing(self.vote.is_amnesiac())

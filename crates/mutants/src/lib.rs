@@ -202,6 +202,7 @@ mutants! {
         choice_missed: ChoiceMissed,
         inconsistent_donates: InconsistentDonates,
         snapshot_skips_one: SnapshotSkipsOne,
+        other_branchs_entries_taken: OtherBranchsEntriesTaken,
         other_branchs_state_taken: OtherBranchsStateTaken,
         state_ahead_of_log: StateAheadOfLog,
         donor_loss_ignored: DonorLossIgnored,

@@ -105,6 +105,8 @@ pub enum Event {
         from: Incarnation,
         /// The bytes.
         bytes: Bytes,
+        /// True if the sender is on the branch of the log here ([`trireme_group::Group::shares_branch`]).
+        of_own_branch: bool,
     },
 
     // --- from client threads

@@ -77,6 +77,12 @@ impl PeerMessage {
         }
     }
 
+    /// Returns true for entries, which mean the same only on one branch: nothing in them names the branch. A control
+    /// state names its own.
+    pub(crate) fn has_entries(&self) -> bool {
+        matches!(self, PeerMessage::IstChunk { .. } | PeerMessage::IstPart(_))
+    }
+
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![VERSION];
         match self {

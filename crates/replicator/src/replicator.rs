@@ -11,6 +11,7 @@ mod reporting;
 
 use bytes::Bytes;
 use trireme_group::{Incarnation, Position};
+use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Code, HostAction, Level, Note};
 use crate::action_queue::ActionQueue;
@@ -127,7 +128,11 @@ impl Replicator {
             Event::LogEnds => self.read_back_all(history),
             Event::Reset(checkpoint) => self.reset(&checkpoint),
             Event::Left => self.left(),
-            Event::PeerMessage { from, bytes } => self.peer_message(from, bytes, history),
+            Event::PeerMessage {
+                from,
+                bytes,
+                of_own_branch,
+            } => self.peer_message(from, bytes, of_own_branch, history),
             Event::Unserved { to, seqno } => self.membership().unserved(to, seqno),
 
             Event::Certify {
@@ -184,7 +189,13 @@ impl Replicator {
         }
     }
 
-    fn peer_message(&mut self, from: Incarnation, bytes: Bytes, history: &dyn History) {
+    fn peer_message(
+        &mut self,
+        from: Incarnation,
+        bytes: Bytes,
+        of_own_branch: bool,
+        history: &dyn History,
+    ) {
         let now_ms = self.context.now_ms();
         let message = match PeerMessage::decode(bytes) {
             Ok(message) => message,
@@ -199,6 +210,13 @@ impl Replicator {
                 self.membership().refuse_control_state(from, round);
             }
             return;
+        }
+        let of_own_branch = of_own_branch || planted(Mutant::OtherBranchsEntriesTaken);
+        if message.has_entries() && !of_own_branch {
+            // It asks another member, or this one again: this one may be about to commit the override, or to yield.
+            let text =
+                || format!("{from} is on a branch without an override: its entries do not count");
+            return self.out.complain(Level::Info, from, now_ms, text);
         }
         match message {
             PeerMessage::SnapshotRequest { round, at_least } => {

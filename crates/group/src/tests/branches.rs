@@ -166,6 +166,26 @@ fn who_is_behind_an_override_keeps_its_log() {
     assert!(cores.log_of(2).starts_with(&kept), "its log began anew");
 }
 
+#[test]
+fn a_peer_shares_the_branch_when_it_has_committed_the_override() {
+    let mut cores = Cores::of(3);
+    let shares = |cores: &Cores, node: usize, other: usize| {
+        let group = &cores.nodes[node].group;
+        group.shares_branch(cores.incarnation(other))
+    };
+    assert!(shares(&cores, 0, 1) && shares(&cores, 1, 2));
+    cores.part(&[0], &[1, 2]);
+    cores.pass(12_000);
+    force(&mut cores, 0);
+    cores.pass(2_000);
+    assert!(all_primary(&cores, &[0]) && all_primary(&cores, &[1, 2]));
+    assert!(!shares(&cores, 0, 1) && shares(&cores, 1, 2));
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+    assert!(shares(&cores, 0, 1) && shares(&cores, 1, 0) && shares(&cores, 1, 2));
+}
+
 /// What a node noted last.
 fn last_note(cores: &Cores, node: usize) -> &str {
     let mut actions = cores.nodes[node].actions.iter().rev();

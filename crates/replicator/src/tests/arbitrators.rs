@@ -2,7 +2,7 @@
 
 use trireme_certification::{KeyType, Seqno};
 
-use super::driver::{Cluster, incarnation};
+use super::driver::{Cluster, incarnation, peer_message};
 use super::server::Toi;
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Connect, Event, GroupAction, Gtid, HostAction, Options, Status};
@@ -209,7 +209,7 @@ fn an_arbitrator_holds_up_no_writer() {
     let (mut cluster, arbitrator) = with_arbitrator(2);
     let bytes = PeerMessage::FlowStop.encode();
     let from = incarnation(arbitrator);
-    cluster.event(1, Event::PeerMessage { from, bytes });
+    cluster.event(1, peer_message(from, bytes));
     assert!(!cluster.status(1).flow_control_active);
     let trx = cluster.certify(1, "a", KeyType::Exclusive);
     cluster.settle();

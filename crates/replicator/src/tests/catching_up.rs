@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 use trireme_group::Delivery;
 
 use super::clients::{copy, copy_new, join_and_pull, kinds};
-use super::driver::{Cluster, HISTORY, incarnation};
+use super::driver::{Cluster, HISTORY, incarnation, peer_message};
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, Gtid, HostAction, LocalState, Seqno};
 
@@ -205,7 +205,7 @@ fn who_has_begun_to_give_entries_gives_the_rest() {
     let given = |cluster: &mut Cluster, from: Seqno| {
         let bytes = PeerMessage::IstPull { from }.encode();
         let peer = incarnation(joiner);
-        cluster.event(0, Event::PeerMessage { from: peer, bytes });
+        cluster.event(0, peer_message(peer, bytes));
         let (_, answer) = cluster.nodes[joiner].inbox.pop_back().expect("an answer");
         match PeerMessage::decode(answer) {
             Ok(PeerMessage::IstChunk { records, .. }) => !records.is_empty(),

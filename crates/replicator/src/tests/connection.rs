@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use trireme_group::{Checkpoint, Configuration, Uuid};
 
 use super::clients::copy_new;
-use super::driver::{Cluster, HISTORY, incarnation, member};
+use super::driver::{Cluster, HISTORY, incarnation, member, peer_message};
 use super::server::Happened;
 use crate::peer_message::{PeerMessage, SnapshotChunk};
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, NoHistory, Replicator, Task};
@@ -30,7 +30,7 @@ fn a_control_state_that_cannot_be_used_is_asked_for_again() {
         })
         .encode();
         let from = incarnation(from);
-        Event::PeerMessage { from, bytes }
+        peer_message(from, bytes)
     };
     let chunk = |from, round, offset| chunk_of(&garbage, from, round, offset);
     // Of another member, of an earlier attempt, of elsewhere: nothing of it is looked at.
@@ -74,7 +74,7 @@ fn a_control_state_takes_no_more_than_its_first_part_has_said() {
         })
         .encode();
         let from = incarnation(0);
-        cluster.event(joiner, Event::PeerMessage { from, bytes });
+        cluster.event(joiner, peer_message(from, bytes));
         let pull = cluster.nodes[joiner].replicator.transfer().pull();
         pull.expect("it has no state yet").received_bytes()
     };
@@ -114,7 +114,7 @@ fn a_message_that_cannot_be_read_is_dropped() {
     let from = incarnation(1);
     for _ in 0..100 {
         let bytes = bytes.clone();
-        cluster.event(0, Event::PeerMessage { from, bytes });
+        cluster.event(0, peer_message(from, bytes));
     }
     let lines = cluster.nodes[0].logs.iter();
     let lines = lines.filter(|line| line.contains("cannot be read"));
@@ -127,7 +127,7 @@ fn a_message_that_cannot_be_read_is_dropped() {
 fn a_node_without_a_log_has_no_entries() {
     let mut out = Vec::new();
     let (from, bytes) = (incarnation(1), PeerMessage::IstPull { from: 1 }.encode());
-    let event = Event::PeerMessage { from, bytes };
+    let event = peer_message(from, bytes);
     Cluster::of(2).nodes[0]
         .replicator
         .handle(0, event, &NoHistory, &mut out);

@@ -66,6 +66,15 @@ pub fn incarnation(index: usize) -> Incarnation {
     Incarnation(Uuid([index as u8 + 1; 16]))
 }
 
+/// The event that these bytes came from a member on the same branch.
+pub fn peer_message(from: Incarnation, bytes: Bytes) -> Event {
+    Event::PeerMessage {
+        from,
+        bytes,
+        of_own_branch: true,
+    }
+}
+
 pub fn member(index: usize) -> Member {
     Member {
         replica: ReplicaId(Uuid([index as u8 + 100; 16])),

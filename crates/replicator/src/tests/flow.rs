@@ -2,7 +2,7 @@
 
 use trireme_certification::KeyType;
 
-use super::driver::{Cluster, incarnation, member};
+use super::driver::{Cluster, incarnation, member, peer_message};
 use super::server::{Session, Toi};
 use crate::peer_message::PeerMessage;
 use crate::{Code, Event, Gtid, Options};
@@ -374,7 +374,7 @@ fn a_paced_writer_writes_at_the_pace() {
     for ms in 0..300 {
         if ms % 50 == 0 {
             let (from, bytes) = (incarnation(1), pace.clone());
-            cluster.event(0, Event::PeerMessage { from, bytes });
+            cluster.event(0, peer_message(from, bytes));
         }
         let before = cluster.status(0).replicated;
         let trx = cluster.certify(0, &format!("k{ms}"), KeyType::Exclusive);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::driver::{Cluster, incarnation};
+use super::driver::{Cluster, incarnation, peer_message};
 use super::transfer::pulling;
 use crate::peer_message::PeerMessage;
 use crate::{Event, Options, RecordedPart, Seqno, Unread};
@@ -170,5 +170,5 @@ fn the_own_log_is_not_read_again_for_each_part() {
 /// Node 0 sends a part.
 fn say(cluster: &mut Cluster, joiner: usize, part: &RecordedPart) {
     let (from, bytes) = (incarnation(0), PeerMessage::IstPart(part.clone()).encode());
-    cluster.event(joiner, Event::PeerMessage { from, bytes });
+    cluster.event(joiner, peer_message(from, bytes));
 }

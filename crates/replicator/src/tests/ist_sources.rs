@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trireme_certification::Seqno;
 
 use super::clients::{copy_new, pulls};
-use super::driver::{Cluster, incarnation, member};
+use super::driver::{Cluster, incarnation, member, peer_message};
 use super::server::Happened;
 use super::transfer::pulling;
 use crate::peer_message::PeerMessage;
@@ -39,7 +39,7 @@ fn say_nothing_is_there(cluster: &mut Cluster, joiner: usize, seqno: Seqno) {
         records,
     };
     let bytes = nothing.encode();
-    cluster.event(joiner, Event::PeerMessage { from, bytes });
+    cluster.event(joiner, peer_message(from, bytes));
 }
 
 fn assert_follows_by_ist(mut cluster: Cluster, joiner: usize) {
@@ -143,6 +143,31 @@ fn a_member_that_lacks_an_entry_may_say_so_late() {
     assert_follows_by_ist(cluster, joiner);
 }
 
+/// It has still to yield: its entries above the override are other ones.
+#[test]
+fn a_member_on_another_branch_is_not_heard() {
+    let (mut cluster, joiner, next) = pulling(2);
+    cluster.receive(0);
+    let answer = cluster.nodes[joiner].inbox.pop_front();
+    let (from, bytes) = answer.expect("the entries");
+    let says = |of_own_branch| Event::PeerMessage {
+        from,
+        bytes: bytes.clone(),
+        of_own_branch,
+    };
+    let complete = |cluster: &Cluster| {
+        let is_last = |line: &String| line.starts_with("Receiving IST... 100.0%");
+        cluster.nodes[joiner].logs.iter().any(is_last)
+    };
+    cluster.event(joiner, says(false));
+    assert!(!complete(&cluster));
+    cluster.pass(1_001);
+    assert_eq!(pulls(&cluster, 1), [next], "another member is asked");
+    cluster.event(joiner, says(true));
+    assert!(complete(&cluster));
+    assert_follows_by_ist(cluster, joiner);
+}
+
 /// Lets time pass until `until`. What is sent to the joiner arrives in its order, a message each `per_message_ms`.
 fn pass_on_slow_link(
     cluster: &mut Cluster,
@@ -171,7 +196,7 @@ fn pass_on_slow_link(
             (on_the_way.into_iter()).partition(|(at_ms, _)| *at_ms <= now_ms);
         on_the_way = later;
         for (_, (from, bytes)) in here {
-            cluster.event(joiner, Event::PeerMessage { from, bytes });
+            cluster.event(joiner, peer_message(from, bytes));
         }
         while cluster.deliver(joiner) {}
         cluster.pass(100);

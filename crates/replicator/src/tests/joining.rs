@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 use trireme_group::{Delivery, Uuid};
 
 use super::clients::{copy, kinds};
-use super::driver::{Cluster, HISTORY, incarnation, member};
+use super::driver::{Cluster, HISTORY, incarnation, member, peer_message};
 use crate::peer_message::PeerMessage;
 use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Note};
 
@@ -462,7 +462,7 @@ fn who_is_no_member_is_given_nothing_and_stops_nobody() {
     let answers = |cluster: &mut Cluster, from, message: PeerMessage| {
         let before = cluster.nodes[0].actions.len();
         let bytes = message.encode();
-        cluster.event(0, Event::PeerMessage { from, bytes });
+        cluster.event(0, peer_message(from, bytes));
         let sent = cluster.nodes[0].actions[before..].iter();
         let to_peer = sent.filter_map(|action| match action {
             Action::SendTo { to, bytes } if *to == from => PeerMessage::decode(bytes.clone()).ok(),

@@ -6,7 +6,7 @@ use trireme_certification::{KeyType, Seqno};
 use trireme_group::fuzzing::Dice;
 use trireme_group::{Configuration, Delivery, Incarnation, SubmissionId, Uuid};
 
-use super::driver::{Cluster, draft, incarnation};
+use super::driver::{Cluster, draft, incarnation, peer_message};
 use crate::Event;
 use crate::control::Control;
 use crate::fuzzing::change;
@@ -421,7 +421,7 @@ impl World<'_> {
         self.counts.lies += 1;
         self.counts.read += u64::from(PeerMessage::decode(bytes.clone()).is_ok());
         let from = incarnation(LIAR);
-        self.cluster.event(to, Event::PeerMessage { from, bytes });
+        self.cluster.event(to, peer_message(from, bytes));
         // Whatever the node's state is by now, it can be given away.
         if let Some(control) = self.cluster.nodes[to].replicator.context().control() {
             let again = Control::decode(control.encode());

@@ -1,6 +1,6 @@
 //! A node's steps, one at a time (each says whether anything happened), and all until nothing moves.
 
-use super::driver::Cluster;
+use super::driver::{Cluster, peer_message};
 use super::server::{Applier, Happened};
 use crate::{Event, Task, TrxId, Work};
 
@@ -23,7 +23,7 @@ impl Cluster {
         let Some((from, bytes)) = self.nodes[node].inbox.pop_front() else {
             return false;
         };
-        self.event(node, Event::PeerMessage { from, bytes });
+        self.event(node, peer_message(from, bytes));
         true
     }
 

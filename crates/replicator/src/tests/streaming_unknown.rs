@@ -164,7 +164,7 @@ fn nothing_held_overtakes_a_rollback_that_was_let_go_of() {
     let from = cluster.nodes[1].incarnation;
     let say = |cluster: &mut Cluster, message: crate::peer_message::PeerMessage| {
         let bytes = message.encode();
-        cluster.event(0, Event::PeerMessage { from, bytes });
+        cluster.event(0, peer_message(from, bytes));
     };
     say(&mut cluster, crate::peer_message::PeerMessage::FlowStop);
     send(&mut cluster, 0, 90, FIRST | flags::TRX_END, "b");

@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use trireme_group::{Delivery, SubmissionId, Uuid};
 
 use super::clients::{copy_new, join_and_pull, pulls};
-use super::driver::{Cluster, HISTORY, draft, incarnation};
+use super::driver::{Cluster, HISTORY, draft, incarnation, peer_message};
 use super::server::{Applier, Happened};
 use crate::membership::CANCELED;
 use crate::message::Message;
@@ -115,13 +115,7 @@ fn a_chunk_is_taken_as_far_as_it_fits() {
         }
         .encode();
         cluster.nodes[0].inbox.clear();
-        cluster.event(
-            joiner,
-            Event::PeerMessage {
-                from: incarnation(from),
-                bytes,
-            },
-        );
+        cluster.event(joiner, peer_message(incarnation(from), bytes));
         // Who has nothing that fits is not asked again; who was not asked is not heard.
         let asked = pulls(&cluster, 1);
         assert_eq!(asked.is_empty(), what == "unasked", "{what}");

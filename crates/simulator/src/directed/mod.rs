@@ -131,6 +131,7 @@ schedules! {
     vote_of_other_branch,
     state_ahead_of_log,
     state_of_other_branch,
+    entries_of_other_branch,
     copied_directory,
     overrides_meet,
     power_lost_in_override,
