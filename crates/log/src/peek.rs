@@ -35,36 +35,11 @@ impl Peek {
         };
         let whole_crc = format::unpadded_crc(record.body_crc, len.into());
         let rest_bytes = len as usize - head.len();
-        // The checksum of two pieces is a function of the first piece's, xor the second piece's.
-        let rest_crc = whole_crc ^ before(crc32c::crc32c(&head), rest_bytes);
+        let rest_crc = whole_crc ^ format::crc_before(crc32c::crc32c(&head), rest_bytes);
         Ok(Peek {
             head,
             len,
             rest_crc,
         })
-    }
-}
-
-/// Returns what a piece with this CRC adds to the CRC of the whole, if so many bytes follow.
-fn before(crc: u32, bytes: usize) -> u32 {
-    static ZEROS: [u8; 4096] = [0; 4096];
-    match ZEROS.get(..bytes) {
-        // The processor is through these zeros before `crc32c_combine` has made its matrices.
-        Some(zeros) => crc32c::crc32c_append(crc, zeros) ^ crc32c::crc32c(zeros),
-        None => crc32c::crc32c_combine(crc, 0, bytes),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_piece_adds_the_same_to_any_rest() {
-        for bytes in [0, 1, 7, 4095, 4096, 4097, 100_000] {
-            let crc = crc32c::crc32c(b"head");
-            let combined = crc32c::crc32c_combine(crc, 0, bytes);
-            assert_eq!(before(crc, bytes), combined, "{bytes}");
-        }
     }
 }

@@ -188,7 +188,7 @@ impl Log {
         let (number, start) = (self.active_number() + 1, self.index.end());
         let segment = self.segment_header(number, start).encode();
         let padding = format::padding(bytes);
-        let crc = crc32c::crc32c_combine(crc32c::crc32c(head), payload_crc, payload.len());
+        let crc = format::crc_before(crc32c::crc32c(head), payload.len()) ^ payload_crc;
         let record = RecordHeader {
             kind: format::KIND_ENTRY,
             tag: 0,
