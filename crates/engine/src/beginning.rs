@@ -73,7 +73,7 @@ impl Beginning {
             false => local.seqno,
         };
         let in_log = (recovery.as_ref())
-            .filter(|log| !log.forgotten.views && !planted(Mutant::FoundersLogUnheeded))
+            .filter(|log| !log.forgotten.views)
             .map(|log| log.overrides());
         match recovery.filter(|recovery| goes_on(recovery)) {
             Some(recovery) => {

@@ -118,13 +118,14 @@ impl Dissemination {
         }
     }
 
-    /// The client of this submission was told that it failed: the leader orders only its number.
+    /// The client of this submission was told that it failed: the leader orders only its number, even if the payload
+    /// still comes in.
     pub(crate) fn void(&mut self, id: SubmissionId) {
         self.submissions.keep(id.incarnation, id.number, None);
     }
 
-    /// Removes and returns the next submission of `origin` after `last`: the one that follows, or a voided one that
-    /// covers it.
+    /// Removes and returns the next submission of `origin` after `last`: a voided one that covers it, or else the one
+    /// that follows.
     pub(crate) fn take_next(
         &mut self,
         origin: Incarnation,

@@ -209,7 +209,9 @@ impl Elections<'_> {
         };
         self.promise_term(term);
         let mut promises = Promises::default();
-        promises.insert(self.my_replica(), self.me(), self.own_promise(term));
+        let overrides = self.log.committed().overrides.clone();
+        let promise = self.own_promise(term);
+        promises.insert(self.my_replica(), self.me(), promise, Some(overrides));
         self.role.stand(Candidacy {
             term,
             started_at: self.context.now(),
@@ -233,7 +235,9 @@ impl Elections<'_> {
             return None;
         }
         let promise = self.branches().as_evidence(from, promise)?;
-        self.promises_mut()?.insert(replica, from, promise);
+        let overrides = self.known().overrides_of(from).cloned();
+        self.promises_mut()?
+            .insert(replica, from, promise, overrides);
         self.count_promises()
     }
 

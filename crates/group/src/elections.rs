@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::branches::{Branches, branches, tell_no_more_overrides};
 use crate::component::Component;
 use crate::context::Context;
@@ -69,6 +71,13 @@ pub(crate) struct Won {
 }
 
 impl Won {
+    /// The last position of the winner's log that counts. A forced view that the promises prove never made lies above,
+    /// and would decide on all later commits (rule 11). None: the winner's log was no evidence.
+    pub(crate) fn end_of(&self, winner: ReplicaId) -> Option<Position> {
+        let own = self.promises.of(winner)?;
+        (!planted(Mutant::UnmadeViewKept)).then_some(own.summary.end)
+    }
+
     /// For an entry that a void must replace, returns the last submission that the void covers.
     pub(crate) fn voided(&self, entry: &Entry) -> Option<SubmissionId> {
         let id = entry.submission()?;

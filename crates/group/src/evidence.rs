@@ -70,9 +70,21 @@ impl Promises {
         configurations.iter().all(enough) && !may_elect()
     }
 
+    /// The forced views that the promiser had committed, and those in the log of its promise. None: they are not known.
+    fn branch_of(&self, replica: ReplicaId) -> Option<Vec<Uuid>> {
+        let mut overrides = self.overrides_of(replica)?.clone();
+        let in_log = self.of(replica)?.configurations.iter().map(|(_, c)| c);
+        for id in in_log.filter_map(|configuration| configuration.override_id) {
+            if !overrides.contains(&id) {
+                overrides.push(id);
+            }
+        }
+        Some(overrides)
+    }
+
     /// Returns the best evidence of these promises: all that there are, of replicas with a seat, without unmade views.
-    /// `counts`: the database of this promiser is on the candidate's branch. None: the evidence cannot be compared.
-    fn best_evidence(&self, counts: impl Fn(Incarnation, &Promise) -> bool) -> Option<Best> {
+    /// A database counts if it is on this branch. None: the evidence cannot be compared.
+    fn best_evidence(&self, branch: &[Uuid]) -> Option<Best> {
         let configurations = self.may_be_in_force();
         let seats = |replica| {
             configurations
@@ -80,6 +92,7 @@ impl Promises {
                 .filter_map(move |c| c.replica(replica))
         };
         let votes = |replica| seats(replica).any(|seat| seat.weight > 0);
+        let counts = |replica| self.branch_of(replica).is_some_and(|b| b == branch);
         let mut furthest: Option<(u64, ReplicaId, Incarnation)> = None;
         for (replica, giver, promise) in self.all() {
             match promise.proof.database {
@@ -88,7 +101,7 @@ impl Promises {
                 {
                     return None;
                 }
-                DatabaseProof::UpTo { seqno } if counts(giver, promise) => {
+                DatabaseProof::UpTo { seqno } if counts(replica) => {
                     furthest = furthest.max(Some((seqno, replica, giver)));
                 }
                 _ => {}
@@ -194,16 +207,17 @@ impl Elections<'_> {
         if !self.has_heard_around() || !all.are_all(self.has_waited_for_evidence()) {
             return None;
         }
-        // If a promiser knows a forced view that this log lacks, that promiser must go on.
+        // If a promiser knows a forced view that this log lacks, or may know one, that promiser must go on.
         let made = all.without_unmade_views();
         let own = self.log.overrides();
-        let is_known = |giver, p| self.branch_of(giver, p).iter().all(|id| own.contains(id));
-        if !made.all().all(|(_, giver, p)| is_known(giver, p)) {
+        let is_known = |branch: Vec<Uuid>| branch.iter().all(|id| own.contains(id));
+        let mut replicas = made.all().map(|(replica, ..)| replica);
+        if !replicas.all(|replica| made.branch_of(replica).is_some_and(is_known)) {
             return None;
         }
         let promises = made.seated();
-        let own_branch = self.branch_of(self.me(), promises.of(self.my_replica())?);
-        let best = promises.best_evidence(|giver, p| self.branch_of(giver, p) == own_branch)?;
+        let own_branch = promises.branch_of(self.my_replica())?;
+        let best = promises.best_evidence(&own_branch)?;
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
             let number = candidacy.term.number + 1;
@@ -232,24 +246,6 @@ impl Elections<'_> {
         let is_override = !planted(Mutant::ReformsAsElected);
         let required = logs.required_configurations();
         self.win(logs, required, is_override.then_some(override_id))
-    }
-
-    /// The forced views that the promiser has committed, and those in the log of its promise.
-    fn branch_of(&self, giver: Incarnation, promise: &Promise) -> Vec<Uuid> {
-        let mut overrides = match giver == self.me() {
-            true => self.log.committed().overrides.clone(),
-            false => {
-                let known = self.known().overrides_of(giver);
-                known.cloned().unwrap_or_default()
-            }
-        };
-        let in_log = promise.configurations.iter().map(|(_, c)| c);
-        for id in in_log.filter_map(|configuration| configuration.override_id) {
-            if !overrides.contains(&id) {
-                overrides.push(id);
-            }
-        }
-        overrides
     }
 
     fn tell_evidence(&self, promises: &Promises, best: Best) -> String {

@@ -21,7 +21,7 @@ impl Group {
         if !self.known().has_duplicate(replica, incarnation) {
             self.acks.replaced(replica, incarnation);
         }
-        let status = Message::Status(self.membership().own_status());
+        let status = Message::Status(self.membership().status_for(incarnation));
         self.send(incarnation, status);
         self.membership().tell_expectation(vec![incarnation]);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
@@ -57,10 +57,10 @@ impl Group {
         // A status of another term, followed by the right one, makes the other side request a catch-up.
         let status = Message::Status(Status {
             term: Default::default(),
-            ..self.membership().own_status()
+            ..self.membership().status_for(incarnation)
         });
         self.send(incarnation, status);
-        let status = Message::Status(self.membership().own_status());
+        let status = Message::Status(self.membership().status_for(incarnation));
         self.send(incarnation, status);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
         self.membership().disseminate(offer);

@@ -124,6 +124,9 @@ impl Leader<'_> {
         let rest_until = Transfer::rest_until(self.known(), offered);
         self.election_timer.leads();
         self.matching.leads();
+        if let Some(end) = won.and_then(|won| won.end_of(self.my_replica())) {
+            writes::truncate(self.matching, self.log, end, self.component, self.out);
+        }
         let mut numbers = self.log.committed().numbers.clone();
         // A withdrawn submission and all entries after it are appended again in this term (rule 7).
         let first_void = self
@@ -168,15 +171,15 @@ impl Leader<'_> {
         for (replica, ..) in won.promises.all() {
             self.was_alive(replica);
         }
-        for (_, giver, promise) in won.promises.all() {
-            if giver != self.context.me() {
-                self.start_feeding(giver, &promise.summary);
-            }
-        }
         if let Some(override_id) = won.forced {
             self.put_override(override_id, &won.promises, won.commit);
         } else if self.component.is_non_primary() {
             self.request_reform();
+        }
+        for (_, giver, promise) in won.promises.all() {
+            if giver != self.context.me() {
+                self.start_feeding(giver, &promise.summary);
+            }
         }
     }
 
@@ -307,7 +310,8 @@ impl Leader<'_> {
             return;
         }
         // The restarted process of a member may have to acknowledge for its replica before a view admits it (rule 14).
-        let seated = self.log.has_seat(replica);
+        let elects = self.log.is_electorate(self.vote.promised(), replica);
+        let seated = self.log.has_seat(replica) && elects;
         let acked = (self.acks).of_process(replica, member, self.vote.promised());
         let own_ack = self.own_ack();
         let Some(leader) = self.role.leader_mut() else {

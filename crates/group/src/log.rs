@@ -110,6 +110,16 @@ impl Log {
             || self.committed.configuration.replica(replica).is_some()
     }
 
+    /// True if a leader of this term has the replica's support. While the forced view with which the term begins is
+    /// pending, only that view's members have elected the leader (rule 11).
+    pub(crate) fn is_electorate(&self, term: Term, replica: ReplicaId) -> bool {
+        let mut pending = self.uncommitted();
+        let forced =
+            pending.find(|(at, c)| c.override_id.is_some() && self.tail.term_at(*at) == Some(term));
+        forced.is_none_or(|(_, view)| view.replica(replica).is_some())
+            || planted(Mutant::OutsidersFollowForcedView)
+    }
+
     /// The forced views in the log, committed or not.
     pub(crate) fn overrides(&self) -> Vec<Uuid> {
         let mut overrides = self.committed.overrides.clone();

@@ -125,11 +125,28 @@ impl Membership<'_> {
         )
     }
 
+    /// The heartbeat of this process for one peer.
+    pub(crate) fn status_for(&self, peer: Incarnation) -> Status {
+        let status = self.own_status();
+        match self.may_lead(peer) {
+            true => status,
+            false => status.of_no_leader(),
+        }
+    }
+
+    /// False for a peer with no part in the election of this leader.
+    fn may_lead(&self, peer: Incarnation) -> bool {
+        let (term, replica) = (self.vote.promised(), self.peers.replica_of(peer));
+        replica.is_none_or(|replica| self.log.is_electorate(term, replica))
+    }
+
     /// Sends a heartbeat to all peers at once.
     pub(crate) fn announce(&mut self) {
-        let status = Message::Status(self.own_status());
-        let peers: Vec<_> = self.peers.names();
-        self.send_all(peers.clone(), status);
+        let (status, peers) = (self.own_status(), self.peers.names());
+        let (electorate, others): (Vec<_>, Vec<_>) =
+            (peers.iter().copied()).partition(|peer| self.may_lead(*peer));
+        self.send_all(others, Message::Status(status.clone().of_no_leader()));
+        self.send_all(electorate, Message::Status(status));
         self.tell_expectation(peers);
     }
 

@@ -235,6 +235,16 @@ pub struct Status {
     pub outlook: Outlook,
 }
 
+impl Status {
+    /// The heartbeat of a process that does not lead.
+    pub(crate) fn of_no_leader(self) -> Status {
+        Status {
+            leader: false,
+            ..self
+        }
+    }
+}
+
 /// The part of a heartbeat that serves the choice of the leader's place.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Outlook {

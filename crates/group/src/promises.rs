@@ -10,17 +10,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use trireme_mutants::{Mutant, planted};
 
 use crate::configuration::{Configuration, Member};
-use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term};
+use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::message::Promise;
 use crate::tail::Tail;
 
 /// The promises of one term by replica, each with the process that gave it.
 #[derive(Clone, Debug, Default, Hash)]
-pub(crate) struct Promises(BTreeMap<ReplicaId, (Incarnation, Promise)>);
+pub(crate) struct Promises(BTreeMap<ReplicaId, Given>);
+
+/// A promise, and what else counts with it.
+#[derive(Clone, Debug, Hash)]
+struct Given {
+    giver: Incarnation,
+    promise: Promise,
+    /// The forced views of the giver's last heartbeat before the promise: its connection may end before the promise
+    /// counts. None: it has sent no heartbeat.
+    overrides: Option<Vec<Uuid>>,
+}
 
 impl Promises {
-    pub fn insert(&mut self, replica: ReplicaId, giver: Incarnation, promise: Promise) {
-        self.0.insert(replica, (giver, promise));
+    pub fn insert(
+        &mut self,
+        replica: ReplicaId,
+        giver: Incarnation,
+        promise: Promise,
+        overrides: Option<Vec<Uuid>>,
+    ) {
+        let given = Given {
+            giver,
+            promise,
+            overrides,
+        };
+        self.0.insert(replica, given);
     }
 
     pub fn remove(&mut self, replica: ReplicaId) {
@@ -34,23 +55,28 @@ impl Promises {
 
     /// The promise for the replica.
     pub fn of(&self, replica: ReplicaId) -> Option<&Promise> {
-        self.0.get(&replica).map(|(_, promise)| promise)
+        self.0.get(&replica).map(|given| &given.promise)
     }
 
     /// The process that has promised for the replica.
     pub fn giver(&self, replica: ReplicaId) -> Option<Incarnation> {
-        self.0.get(&replica).map(|(giver, _)| *giver)
+        self.0.get(&replica).map(|given| given.giver)
+    }
+
+    /// The forced views that the promiser had committed, as it said; None if it has not said so.
+    pub fn overrides_of(&self, replica: ReplicaId) -> Option<&Vec<Uuid>> {
+        self.0.get(&replica)?.overrides.as_ref()
     }
 
     pub fn all(&self) -> impl Iterator<Item = (ReplicaId, Incarnation, &Promise)> {
         let all = self.0.iter();
-        all.map(|(replica, (giver, promise))| (*replica, *giver, promise))
+        all.map(|(replica, given)| (*replica, given.giver, &given.promise))
     }
 
     /// The promises without that of this process; None if it has not promised.
     pub fn without(&self, passed_over: Option<Incarnation>) -> Option<Promises> {
         let mut others = self.0.clone();
-        others.retain(|_, (giver, _)| Some(*giver) != passed_over);
+        others.retain(|_, given| Some(given.giver) != passed_over);
         (others.len() < self.0.len()).then_some(Promises(others))
     }
 
@@ -69,13 +95,13 @@ impl Promises {
         };
         let mut usable = self.0.clone();
         if self.promises().any(has_state) {
-            usable.retain(|_, (_, promise)| is_usable(promise));
+            usable.retain(|_, given| is_usable(&given.promise));
         }
         Promises(usable)
     }
 
     fn promises(&self) -> impl Iterator<Item = &Promise> + Clone {
-        self.0.values().map(|(_, promise)| promise)
+        self.0.values().map(|given| &given.promise)
     }
 
     /// The greatest commit point of the promisers.
@@ -148,7 +174,7 @@ impl Promises {
         let ends = self.promises().map(|p| p.summary.last());
         let mut parts = ends.map(|end| {
             let mut part = self.0.clone();
-            part.retain(|_, (_, promise)| promise.summary.last() <= end);
+            part.retain(|_, given| given.promise.summary.last() <= end);
             Promises(part)
         });
         parts.any(|part| part.elect(&part.required_after(commit, committed)))
@@ -211,7 +237,7 @@ impl Promises {
         term: Term,
         withdrawn: SubmissionId,
     ) -> bool {
-        let Some((giver, promise)) = self.0.get(&replica) else {
+        let Some(Given { giver, promise, .. }) = self.0.get(&replica) else {
             return true;
         };
         let by_earlier = withdrawn.incarnation != *giver

@@ -53,27 +53,36 @@ impl Own {
     }
 }
 
-/// Payloads of one origin by number; None: withdrawn.
+/// Payloads of one origin by number.
 #[derive(Clone, Debug, Default, Hash)]
 struct Queue {
-    payloads: BTreeMap<u64, Option<Bytes>>,
+    payloads: BTreeMap<u64, Bytes>,
     bytes: usize,
+    /// The origin has withdrawn this number and all before it. The payload of one may still come in, because a log
+    /// already has it, or its last part was on its way. The leader orders the void all the same (rule 7).
+    void: Option<u64>,
 }
 
 impl Queue {
-    fn insert(&mut self, number: u64, payload: Option<Bytes>) {
+    fn insert(&mut self, number: u64, payload: Bytes) {
         self.remove(number);
-        self.bytes += payload.as_ref().map_or(0, Bytes::len);
+        self.bytes += payload.len();
         self.payloads.insert(number, payload);
     }
 
-    fn remove(&mut self, number: u64) -> Option<Option<Bytes>> {
+    fn remove(&mut self, number: u64) -> Option<Bytes> {
         let payload = self.payloads.remove(&number)?;
-        self.bytes -= payload.as_ref().map_or(0, Bytes::len);
+        self.bytes -= payload.len();
         Some(payload)
     }
 
+    fn withdraw_to(&mut self, number: u64) {
+        self.forget_to(number);
+        self.void = self.void.max(Some(number));
+    }
+
     fn forget_to(&mut self, number: u64) {
+        self.void = self.void.filter(|void| *void > number);
         while let Some(first) = self.first().filter(|first| *first <= number) {
             self.remove(first);
         }
@@ -85,7 +94,7 @@ impl Queue {
             let Some((_, payload)) = self.payloads.pop_last() else {
                 break; // `bytes` is their sum
             };
-            self.bytes -= payload.map_or(0, |payload| payload.len());
+            self.bytes -= payload.len();
         }
     }
 
@@ -250,7 +259,7 @@ impl Submissions {
             }
         }
         let queue = self.pending.get(&id.incarnation)?;
-        queue.payloads.get(&id.number)?.as_ref()
+        queue.payloads.get(&id.number)
     }
 
     /// The payload of an own bulk payload that was submitted.
@@ -282,15 +291,15 @@ impl Submissions {
     /// Keeps a payload from its origin. Without a payload: the origin has withdrawn this number and all before it.
     pub fn keep(&mut self, origin: Incarnation, number: u64, payload: Option<Bytes>) {
         let queue = self.pending.entry(origin).or_default();
-        if payload.is_none() {
-            queue.forget_to(number);
+        match payload {
+            Some(payload) => queue.insert(number, payload),
+            None => queue.withdraw_to(number),
         }
-        queue.insert(number, payload);
     }
 
     /// Keeps a payload if it takes at most `most_bytes` together with the others of its origin. All of these wait for
     /// the first one, so a new first payload displaces the last ones. For a payload that is not kept, this member
-    /// requests a catch-up when it is ordered, or its origin sends it again.
+    /// requests a catch-up when it is ordered, or its origin sends it again. A withdrawal needs no room.
     pub fn keep_within(
         &mut self,
         most_bytes: usize,
@@ -298,7 +307,9 @@ impl Submissions {
         number: u64,
         payload: Option<Bytes>,
     ) {
-        let len = payload.as_ref().map_or(0, Bytes::len);
+        let Some(len) = payload.as_ref().map(Bytes::len) else {
+            return self.keep(origin, number, None);
+        };
         let queue = self.pending.entry(origin).or_default();
         let is_first = queue.first().is_none_or(|first| number < first);
         if is_first {
@@ -314,18 +325,19 @@ impl Submissions {
         self.pending.get(&origin).map_or(0, |queue| queue.bytes)
     }
 
-    /// Removes and returns the next submission of `origin` after `last`: the one that follows, or a void that covers
-    /// it.
+    /// Removes and returns the next submission of `origin` after `last`: a void that covers it, or else the one that
+    /// follows.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
         let queue = self.pending.get_mut(&origin)?;
-        let (&number, payload) = queue.payloads.range(last + 1..).next()?;
-        if payload.is_some() && number != last + 1 {
-            return None;
+        if let Some(void) = queue.void.take_if(|void| *void > last) {
+            return Some((void, None));
         }
-        queue.remove(number).map(|payload| (number, payload))
+        let number = last + 1;
+        let payload = queue.remove(number)?;
+        Some((number, Some(payload)))
     }
 
-    /// Drops the payloads of this origin up to this number, which are in the log.
+    /// Drops the payloads and the void of this origin up to this number, which are in the log.
     pub fn ordered(&mut self, id: SubmissionId) {
         if let Some(queue) = self.pending.get_mut(&id.incarnation) {
             queue.forget_to(id.number);
@@ -390,7 +402,32 @@ mod tests {
         assert_eq!(come(&mut submissions, 4, &quarter), [4, 5, 6, 7]);
         assert!(submissions.take_next(ORIGIN, 3).is_some());
         assert_eq!(come(&mut submissions, 8, &quarter), [5, 6, 7, 8]);
-        assert_eq!(come(&mut submissions, 10, &None), [10]);
+        assert!(come(&mut submissions, 10, &None).is_empty());
+    }
+
+    #[test]
+    fn what_was_withdrawn_stays_void_until_a_log_has_it() {
+        let mut submissions = Submissions::default();
+        let payload = || Some(Bytes::from_static(b"x"));
+        let id = |number| SubmissionId {
+            incarnation: ORIGIN,
+            number,
+        };
+        for number in [3, 2] {
+            submissions.keep(ORIGIN, number, None);
+        }
+        for number in 2..=4 {
+            submissions.keep(ORIGIN, number, payload());
+        }
+        // An order record may refer to one that was withdrawn.
+        let here = submissions.payload(Incarnation::default(), id(3));
+        assert_eq!(here, payload().as_ref());
+        submissions.ordered(id(2));
+        assert_eq!(submissions.take_next(ORIGIN, 1), Some((3, None)));
+        assert_eq!(submissions.take_next(ORIGIN, 3), Some((4, payload())));
+        submissions.keep(ORIGIN, 5, None);
+        submissions.ordered(id(5));
+        assert_eq!(submissions.take_next(ORIGIN, 4), None);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Membership<'_> {
     pub(crate) fn tell_older_branch(&mut self, from: Incarnation, message: &Message) {
         let seeks = matches!(message, Message::PreVote { .. } | Message::Prepare { .. });
         if seeks && !self.component.is_outside() {
-            let status = Message::Status(self.own_status());
+            let status = Message::Status(self.status_for(from));
             self.send(from, status);
         }
     }

@@ -100,7 +100,7 @@ fn whatever_part_elects_is_foreseen() {
                     lost_views: kind % 3 > 1,
                     ..promise(&committed, ends[kind / 3])
                 };
-                all.insert(id(at), Incarnation::default(), promise);
+                all.insert(id(at), Incarnation::default(), promise, None);
             }
             let is_foreseen = all.may_elect() || all.without_unmade_views().may_elect();
             for chosen in 1..1_usize << size {
@@ -132,7 +132,7 @@ fn a_pending_view_counts_while_a_majority_may_hold_it() {
                 lost_views: lost_views.contains(&at),
                 ..promise(&committed, if holders.contains(&at) { &end } else { &[] })
             };
-            promises.insert(id(at), Incarnation::default(), promise);
+            promises.insert(id(at), Incarnation::default(), promise, None);
         }
         promises.elect(&promises.required_configurations())
     };
@@ -177,7 +177,7 @@ fn a_log_that_a_peer_begins_at_position_0_is_left_as_it_is() {
             promise.summary.commit = 0;
             promise.summary.runs = vec![(term(8), 0, 11)];
         }
-        all.insert(id(at), Incarnation::default(), promise);
+        all.insert(id(at), Incarnation::default(), promise, None);
     }
     let made = all.without_unmade_views();
     assert_eq!(made.of(id(0)), all.of(id(0)));

@@ -6,7 +6,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use super::{Promises, may_be_committed};
+use super::{Given, Promises, may_be_committed};
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Position, Term};
 use crate::message::{Promise, Summary};
@@ -15,7 +15,7 @@ impl Promises {
     /// The promises as if no log had an end that begins with the term of a forced view that was never made.
     pub(crate) fn without_unmade_views(&self) -> Promises {
         let mut all = self.clone();
-        for (_, promise) in all.0.values_mut() {
+        for Given { promise, .. } in all.0.values_mut() {
             let Some(from) = self.unmade_from(promise) else {
                 continue;
             };

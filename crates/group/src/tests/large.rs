@@ -10,7 +10,10 @@ pub(super) const HEAD: &[u8] = b"told at last:";
 
 /// Cores to which everything above 100 bytes is large.
 pub(super) fn cores(count: usize) -> Cores {
-    let mut cores = Cores::of(count);
+    make_large(Cores::of(count))
+}
+
+pub(super) fn make_large(mut cores: Cores) -> Cores {
     for node in &mut cores.nodes {
         let config = node.group.config_mut();
         (config.large_bytes, config.part_bytes) = (100, 64);

@@ -4,6 +4,7 @@ mod admission;
 mod branches;
 mod cores;
 mod duplicates;
+mod evidence;
 mod feeding;
 mod founding;
 mod installs;

@@ -2,11 +2,15 @@
 
 use bytes::Bytes;
 
-use super::cores::Cores;
-use super::large::{HEAD, cores, may_submit, parts_to, payload, payloads, spread, submit};
-use crate::event::{Action, Event};
-use crate::ids::BulkId;
-use crate::message::{BulkPayload, Message, Source};
+use super::cores::{Cores, HISTORY, member};
+use super::large::{
+    HEAD, cores, make_large, may_submit, parts_to, payload, payloads, spread, submit,
+};
+use crate::configuration::Member;
+use crate::entry::Body;
+use crate::event::{Action, Event, Fate, Recovered};
+use crate::ids::{BulkId, SubmissionId};
+use crate::message::{BulkPayload, ComponentState, Message, Source};
 
 /// A node is told that so much of the first bulk payload of node 0 is written.
 fn staged(cores: &mut Cores, node: usize, until: u32) {
@@ -40,7 +44,10 @@ fn say_part(cores: &mut Cores, offset: u32, bytes: Bytes) {
 
 /// Cores that stage everything that is large, on disks that write when they are told to.
 fn staging(count: usize) -> Cores {
-    let mut cores = cores(count);
+    stage_all(cores(count))
+}
+
+fn stage_all(mut cores: Cores) -> Cores {
     cores.slow_disks = true;
     for node in &mut cores.nodes {
         node.group.config_mut().staged_bytes = 1;
@@ -205,4 +212,75 @@ fn a_slow_disk_is_no_silent_origin() {
     cores.pass(5_000);
     assert_eq!((cores.delivered(0), cores.delivered(2)), (1, 0));
     assert_eq!(parts_to(&cores, 2), 4, "nobody else is asked");
+}
+
+/// Node 1 has half of the votes, and has told its client that the submission has failed for certain. The next leader
+/// has all of the payload, but has not written all of it by then.
+#[test]
+fn what_was_withdrawn_stays_void_when_the_rest_is_written() {
+    let mut cores = Cores::none();
+    for (node, full_weight) in [(0, 1), (1, 2), (2, 1)] {
+        let me = Member {
+            full_weight,
+            ..member(node)
+        };
+        cores.start(me, Recovered::default());
+    }
+    cores.event(
+        0,
+        Event::Bootstrap {
+            history: HISTORY,
+            overrides: Vec::new(),
+            override_id: None,
+        },
+    );
+    cores.pass(1_000);
+    cores.all_joined();
+    assert_eq!(cores.nodes[2].group.configuration().total_weight(), 4);
+    let mut cores = stage_all(make_large(cores));
+    let origin = cores.incarnation(1);
+    let bulk = BulkId { origin, number: 1 };
+    let write = |cores: &mut Cores, node: usize, until: u32| {
+        cores.event(node, Event::StagedUpTo { bulk, until });
+    };
+    spread(&mut cores, 1, 1);
+    write(&mut cores, 0, u32::MAX);
+    write(&mut cores, 1, u32::MAX);
+    for until in [256, 512, 768, 960] {
+        write(&mut cores, 2, until);
+    }
+    assert!(may_submit(&cores, 1, 1));
+    cores.part(&[1], &[0]);
+    submit(&mut cores, 1, 1, 1);
+    cores.part(&[1], &[0, 2]);
+    cores.pass(12_000);
+    let failed = |action: &Action| matches!(action, Action::Failed { id, fate: Fate::Withdrawn } if id.number == 1);
+    assert!(cores.nodes[1].actions.iter().any(failed));
+
+    // The origin cannot know that the view is committed before the leader has flushed it.
+    cores.nodes[2].group.config_mut().append_is_durable = false;
+    cores.kill(0);
+    cores.cut.clear();
+    cores.lines_ms.insert((2, 1), 100);
+    while !cores.nodes[2].group.is_leader() {
+        cores.pass_for(&[2], 50);
+        assert!(cores.now() < 60_000, "it is not elected");
+    }
+    cores.flushed(2);
+    cores.pass_for(&[2], 250);
+    assert_eq!(cores.component_state(2), ComponentState::NonPrimary);
+    write(&mut cores, 2, 1_000);
+    cores.flushed(2);
+    assert_eq!(cores.component_state(2), ComponentState::Primary);
+    cores.flushed(2);
+    cores.pass(10_000);
+    let id = SubmissionId {
+        incarnation: origin,
+        number: 1,
+    };
+    let log = cores.log_of(2);
+    let mut ordered = log.iter().filter(|entry| entry.submission() == Some(id));
+    let entry = ordered.next().expect("its number is used up");
+    assert!(matches!(entry.body, Body::Voided { .. }), "it is ordered");
+    assert_eq!((cores.delivered(1), cores.delivered(2)), (0, 0));
 }

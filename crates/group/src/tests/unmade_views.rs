@@ -5,17 +5,22 @@ use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
-use crate::event::{Recovered, RecoveredLog};
+use crate::event::{Event, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Position, Term, Uuid};
 use crate::message::{ComponentState, DatabaseProof, Message, Proof};
 
 /// What a node comes back with.
 #[derive(Clone)]
-struct Left {
+pub(super) struct Left {
     log: Vec<Entry>,
     commit: Position,
     amnesiac: bool,
-    seqno: u64,
+    /// Forced views below the log.
+    pub(super) overrides: Vec<Uuid>,
+    /// The log is known to be committed up to this seqno.
+    pub(super) known: u64,
+    /// The seqno of the database.
+    pub(super) database: u64,
 }
 
 impl Left {
@@ -53,7 +58,7 @@ impl Left {
         next
     }
 
-    fn comes_back(self, cores: &mut Cores, node: usize) {
+    pub(super) fn comes_back(self, cores: &mut Cores, node: usize) {
         let again = Member {
             incarnation: Incarnation(Uuid([node as u8 + 50; 16])),
             ..member(node)
@@ -63,6 +68,7 @@ impl Left {
             log: Some(RecoveredLog {
                 checkpoint: Checkpoint {
                     history: HISTORY,
+                    overrides: self.overrides,
                     ..Checkpoint::default()
                 },
                 commit: self.commit,
@@ -71,10 +77,11 @@ impl Left {
             }),
             ..Recovered::default()
         };
-        let database = DatabaseProof::UpTo { seqno: self.seqno };
         let proof = Proof {
-            known: self.seqno,
-            database,
+            known: self.known,
+            database: DatabaseProof::UpTo {
+                seqno: self.database,
+            },
         };
         let config = Config {
             proof,
@@ -85,7 +92,7 @@ impl Left {
 }
 
 /// So many nodes with one log die; it is known to be committed up to two entries before its end.
-fn all_die(nodes: usize, amnesiac: bool) -> Left {
+pub(super) fn all_die(nodes: usize, amnesiac: bool) -> Left {
     let mut cores = Cores::of(nodes);
     (1..=6).for_each(|number| cores.submit(0, number));
     cores.pass(500);
@@ -95,7 +102,9 @@ fn all_die(nodes: usize, amnesiac: bool) -> Left {
         log,
         commit,
         amnesiac,
-        seqno: 5,
+        overrides: Vec::new(),
+        known: 5,
+        database: 5,
     }
 }
 
@@ -157,6 +166,69 @@ fn one_that_was_begun_takes_no_commit_away() {
     }
 }
 
+/// Node 0 has begun a view with node 1. Its log is the best without that view, so it is elected; node 1 dies or stays.
+#[test]
+fn one_that_was_begun_is_dropped_by_the_elected() {
+    for dies in [false, true] {
+        let mut best = all_die(5, false);
+        let mut others = best.clone();
+        others.log.pop();
+        others.commit -= 1;
+        best.begin_view(50, 0, &[0, 1]);
+        let mut cores = Cores::none();
+        for node in 0..5 {
+            let left = if node == 0 { &best } else { &others };
+            left.clone().comes_back(&mut cores, node);
+        }
+        while !cores.nodes[0].group.is_leader() {
+            cores.pass(50);
+            assert!(cores.now < 60_000, "another one leads");
+        }
+        if dies {
+            cores.kill(1);
+        }
+        cores.pass(60_000);
+        for node in (0..5).filter(|node| !dies || *node != 1) {
+            let (state, group) = (cores.component_state(node), &cores.nodes[node].group);
+            assert_eq!(state, ComponentState::Primary, "node {node}, {dies}");
+            assert!(group.overrides_in_log().is_empty());
+        }
+    }
+}
+
+/// Node 0 has begun a view with node 1, which is out of reach since it promised. The others meet node 0 again: they wait for
+/// node 1, which may have that view. But they have not elected node 0, and take nothing from it.
+#[test]
+fn the_leader_of_one_that_is_pending_leads_nobody_else() {
+    let mut cores = Cores::of(5);
+    let all = [0, 1, 2, 3, 4];
+    all.iter().for_each(|node| cores.part(&[*node], &all));
+    cores.pass(12_000);
+    cores.cut.remove(&(0, 1));
+    cores.cut.remove(&(1, 0));
+    cores.pass(1_000);
+    // Node 1 promises, and hears no more.
+    cores.lost = |message| matches!(message, Message::Append(_));
+    let override_id = Uuid([9; 16]);
+    cores.event(0, Event::ForcePrimary { override_id });
+    while !cores.nodes[0].group.is_leader() {
+        cores.pass(50);
+        assert!(cores.now < 60_000, "it leads in its view");
+    }
+    cores.part(&[1], &all);
+    cores.lost = |_| false;
+    let logs = [2, 3, 4].map(|node| cores.log_of(node));
+    cores.cut.retain(|(from, to)| *from == 1 || *to == 1);
+    cores.pass(20_000);
+    assert!([2, 3, 4].map(|node| cores.log_of(node)) == logs);
+    cores.cut.clear();
+    cores.pass(20_000);
+    for node in all {
+        assert_eq!(cores.component_state(node), ComponentState::Primary);
+        assert!(cores.nodes[node].group.overrides_in_log().is_empty());
+    }
+}
+
 /// Nodes 0 and 1 went on without node 2, which knows more of their commits than they do after a power loss.
 #[test]
 fn one_that_has_left_and_knows_more_keeps_nobody_waiting() {
@@ -171,7 +243,7 @@ fn one_that_has_left_and_knows_more_keeps_nobody_waiting() {
         } else {
             stay.log.len() - 1
         };
-        (gone.commit, gone.seqno) = (position as u64, 9);
+        (gone.commit, gone.known, gone.database) = (position as u64, 9, 9);
         gone.amnesiac = false;
         let mut cores = Cores::none();
         stay.clone().comes_back(&mut cores, 0);

@@ -138,6 +138,8 @@ schedules! {
     override_never_made,
     override_given_up,
     overrides_begun,
+    override_begun_by_the_best,
+    override_leads_nobody_else,
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,
