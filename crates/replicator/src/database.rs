@@ -43,6 +43,9 @@ pub(crate) struct Database {
     below_log: Option<Vec<Uuid>>,
     /// The control state's forks before the group's log began anew here.
     before_reset: Forks,
+    /// Up to this seqno a member's word stands, in a control state or a snapshot: that member's branch is not proven
+    /// above the last seqno that all branches share.
+    borrowed_upto: Seqno,
 }
 
 impl Database {
@@ -55,6 +58,7 @@ impl Database {
             forks: Forks::default(),
             below_log: None,
             before_reset: Forks::default(),
+            borrowed_upto: 0,
         }
     }
 
@@ -193,6 +197,22 @@ impl Database {
         if let Some(control) = control {
             self.before_reset = control.forks.clone();
         }
+    }
+
+    /// Notes that a member's control state or snapshot stands for the entries up to this seqno.
+    pub(crate) fn borrows(&mut self, upto: Seqno) {
+        self.borrowed_upto = self.borrowed_upto.max(upto);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn borrow_nothing(&mut self) {
+        self.borrowed_upto = 0;
+    }
+
+    /// Returns true if an override that is delivered now forks the history below what a member's word stands for: the
+    /// member may have been on the other branch.
+    pub(crate) fn is_doubtful_above(&self, fork: Seqno) -> bool {
+        fork < self.borrowed_upto
     }
 
     /// Returns true if the cluster's history has forked since the log began anew.

@@ -65,7 +65,13 @@ impl Forks {
     }
 
     pub(crate) fn has(&self, id: &Uuid) -> bool {
-        self.0.iter().any(|(known, _)| known == id)
+        self.seqno_of(id).is_some()
+    }
+
+    /// Returns the last seqno at which all databases are alike, if this override or choice is known.
+    pub(crate) fn seqno_of(&self, id: &Uuid) -> Option<Seqno> {
+        let point = self.0.iter().find(|(known, _)| known == id);
+        point.map(|(_, seqno)| *seqno)
     }
 
     pub(crate) fn all(&self) -> &[Fork] {

@@ -131,6 +131,7 @@ impl Joiner<'_> {
             return None; // an override was delivered since
         }
         let position = control.position;
+        self.database.borrows(control.seqno());
         self.out.log(
             Level::Debug,
             format!("control state at position {position} came from {from}"),

@@ -451,6 +451,12 @@ impl Replicator {
         &mut self.context
     }
 
+    /// Makes all that members have told this node its own knowledge: an override may fork the history below.
+    #[cfg(test)]
+    pub(crate) fn borrow_nothing(&mut self) {
+        self.database.borrow_nothing();
+    }
+
     #[cfg(test)]
     pub(crate) fn become_inconsistent(&mut self, why: &str) {
         self.outcomes().become_inconsistent(why);

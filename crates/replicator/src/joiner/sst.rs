@@ -232,8 +232,9 @@ impl Joiner<'_> {
 
     /// Handles that an override has made this node primary while its server awaits an SST.
     pub(crate) fn overridden_in_transfer(&mut self) {
-        // A known donor sends this branch's entries, or is lost.
-        if self.transfer.may_have_donor() {
+        // A known donor sends this branch's entries, or is lost. An automatic override comes without the loss of the
+        // majority: the other branch may have ordered a request that is under way.
+        if self.transfer.may_have_donor() || self.transfer.is_asking() {
             self.forked_in_transfer();
         }
     }
@@ -294,6 +295,7 @@ impl Joiner<'_> {
         }
         self.forget_action();
         self.note_forks();
+        self.database.borrows(seqno);
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);

@@ -209,6 +209,11 @@ impl StateTransfer {
         matches!(self.sst(), Some(SstPhase::Retry { given_up: true, .. }))
     }
 
+    /// Returns true if a request is under way to the order.
+    pub(crate) fn is_asking(&self) -> bool {
+        matches!(self.sst(), Some(SstPhase::Submitted { .. }))
+    }
+
     /// Returns true once in a transfer: for the warning that no node has a database to give.
     pub(crate) fn tells_nobody_has(&mut self) -> bool {
         match &mut self.stage {

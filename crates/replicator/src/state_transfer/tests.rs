@@ -54,9 +54,10 @@ fn a_request_is_made_again_until_a_donor_is_chosen() {
     let mut transfer = asking();
     assert_eq!(transfer.due_request(99), None);
     assert_eq!(transfer.due_request(100), Some(request()));
-    assert_eq!(transfer.due_request(100), None, "it is under way");
+    assert_eq!(transfer.due_request(100), None);
+    assert!(transfer.is_asking(), "it is under way");
     transfer.request_failed(true, 200);
-    assert!(transfer.may_have_donor());
+    assert!(transfer.may_have_donor() && !transfer.is_asking());
     assert_eq!(transfer.due_request(1_199), None);
     assert_eq!(transfer.due_request(1_200), Some(request()));
     transfer.donor_chosen(donor());

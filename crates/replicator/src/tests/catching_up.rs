@@ -330,6 +330,7 @@ fn a_log_that_begins_anew_again_knows_the_overrides_of_the_database() {
         cluster.believes = false;
         let mut alone = cluster.configuration.clone();
         alone.members.retain(|m| m.incarnation == incarnation(2));
+        alone.fork_after = cluster.order.last().expect("the views").0;
         alone.override_id = Some(trireme_group::Uuid([3; 16]));
         alone.number += 1;
         cluster.append(Delivery::Configuration(alone));

@@ -493,3 +493,36 @@ fn who_is_no_member_is_given_nothing_and_stops_nobody() {
     cluster.settle_now();
     assert_eq!(cluster.outcome(0, written), Code::Ok, "nobody waits");
 }
+
+/// A snapshot arrives while the joiner is cut off. It is ahead of the joiner's log, which then goes on with an override: the
+/// entries between are dropped there, or are other ones.
+#[test]
+fn a_snapshot_ahead_of_an_override_is_not_used() {
+    for ahead in [false, true] {
+        let mut cluster = Cluster::of(2);
+        let joiner = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        cluster.settle();
+        cluster.nodes[joiner].primary = false;
+        let component = vec![member(joiner)];
+        cluster.event(joiner, Event::NonPrimary { component });
+        if ahead {
+            cluster.certify(0, "a", KeyType::Exclusive);
+            cluster.settle();
+        }
+        cluster.snapshot_from(0, joiner);
+        cluster.believes = false; // the branches have other control states at one position
+        let last = cluster.nodes[joiner].next - 1;
+        let mut alone = cluster.configuration.clone();
+        alone.members.retain(|m| m.incarnation != incarnation(0));
+        alone.override_id = Some(Uuid([3; 16]));
+        alone.fork_after = cluster.order[last].0;
+        alone.number += 1;
+        let position = alone.fork_after + 1;
+        let delivery = Delivery::Configuration(alone);
+        cluster.event(joiner, Event::Delivered { position, delivery });
+        let corrupt = Action::Host(HostAction::MarkCorrupt);
+        let is_given_up = cluster.nodes[joiner].actions.contains(&corrupt);
+        assert_eq!(is_given_up, ahead);
+    }
+}

@@ -277,7 +277,7 @@ impl World<'_> {
         let change = |c: &mut Configuration| match what {
             0 if c.members.len() > 1 => c.members.retain(|m| m.incarnation != node.incarnation),
             1 | 2 if c.index_of(node.incarnation).is_none() => c.members.push(node),
-            3 => c.override_id = Some(id),
+            3 => (c.override_id, c.fork_after) = (Some(id), position),
             4 => (c.override_id, c.fork_after) = (None, position),
             5 => c.number = c.number.saturating_sub(2),
             6 => c

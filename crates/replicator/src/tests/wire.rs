@@ -250,6 +250,7 @@ fn another_version_is_refused() {
 /// A control state with something of everything in it.
 fn full_control() -> Control {
     let mut cluster = Cluster::of(3);
+    (cluster.nodes.iter_mut()).for_each(|node| node.replicator.borrow_nothing());
     cluster.reconfigure(|c| c.override_id = Some(Uuid([3; 16])));
     cluster.settle();
     // A vote that is decided, one that is open, and a donor at work.
