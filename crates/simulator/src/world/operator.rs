@@ -2,6 +2,7 @@
 
 use trireme_group::{ComponentState, Uuid};
 use trireme_log::MemoryDisk;
+use trireme_replicator::Gtid;
 
 use super::survey::knows_all;
 use super::{Happening, World};
@@ -53,8 +54,18 @@ impl World {
         let mut earlier = self.overrides.iter().filter(|asked| lives(asked));
         let knows_all = earlier.all(|(_, _, id)| knows(node, id));
         let knows_all = knows_all && self.in_effect.iter().all(|id| knows(node, id));
-        let has_database = !self.plan.nodes[node].arbitrator;
+        // A node that awaits a snapshot would take the others' databases away, and has none (seed 3600001040).
+        let has_database =
+            !self.plan.nodes[node].arbitrator && !self.database_of(node).uuid.is_nil();
         has_database && knows_all
+    }
+
+    /// The position with which the node would start now.
+    fn database_of(&self, node: NodeId) -> Gtid {
+        let machine = &self.machines[node];
+        let database = machine.datadir.as_ref().map(|datadir| datadir.position());
+        let known = machine.saved.reopened();
+        known.starting_position(database, &machine.disk)
     }
 
     /// Acts as an operator who follows the logs' advice. More replicas are amnesiac, or lost for good, than the group
@@ -118,11 +129,9 @@ impl World {
     /// Acts as the operator after a blackout: bootstraps the node with the most advanced database, unless a component
     /// goes on (seed 700012294).
     pub(crate) fn bootstrap(&mut self) {
+        self.dark = false;
         let furthest = |node: &NodeId| {
-            let machine = &self.machines[*node];
-            let database = machine.datadir.as_ref().map(|datadir| datadir.position());
-            let known = machine.saved.reopened();
-            let known = known.starting_position(database, &machine.disk);
+            let known = self.database_of(*node);
             (!known.uuid.is_nil(), known.seqno)
         };
         // A node that does not know all forced views would make one that excludes the last (seed 700016437).
@@ -132,7 +141,6 @@ impl World {
         };
         let nodes = (0..self.machines.len()).rev();
         let best = nodes.max_by_key(|node| (knows(node), furthest(node)));
-        self.dark = false;
         if let Some(node) = best.filter(|_| !self.goes_on()) {
             if furthest(&node) < (true, 0) {
                 // No database can be used: a new cluster begins, and all old logs are moved away, also those of
