@@ -115,7 +115,7 @@ impl Membership<'_> {
 
     // ---- heartbeats ----
 
-    pub(crate) fn own_status(&self) -> Status {
+    fn own_status(&self) -> Status {
         own_status(
             self.known(),
             self.vote,

@@ -118,16 +118,7 @@ impl Cores {
         for node in 0..count {
             cores.start(member(node), Recovered::default());
         }
-        cores.event(
-            0,
-            Event::Bootstrap {
-                history: HISTORY,
-                overrides: Vec::new(),
-                override_id: None,
-            },
-        );
-        cores.pass(1_000);
-        cores.all_joined();
+        cores.found();
         assert!(cores.nodes[0].group.is_leader());
         for node in 0..count {
             let configuration = cores.nodes[node].group.configuration();
@@ -135,6 +126,18 @@ impl Cores {
             assert_eq!(cores.component_state(node), ComponentState::Primary);
         }
         cores
+    }
+
+    /// Node 0 founds the group, and all join.
+    pub fn found(&mut self) {
+        let founds = Event::Bootstrap {
+            history: HISTORY,
+            overrides: Vec::new(),
+            override_id: None,
+        };
+        self.event(0, founds);
+        self.pass(1_000);
+        self.all_joined();
     }
 
     /// Nobody is there yet.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::cores::{Cores, HISTORY, member};
+use super::cores::{Cores, member};
 use super::large::{
     HEAD, cores, make_large, may_submit, parts_to, payload, payloads, spread, submit,
 };
@@ -226,16 +226,7 @@ fn what_was_withdrawn_stays_void_when_the_rest_is_written() {
         };
         cores.start(me, Recovered::default());
     }
-    cores.event(
-        0,
-        Event::Bootstrap {
-            history: HISTORY,
-            overrides: Vec::new(),
-            override_id: None,
-        },
-    );
-    cores.pass(1_000);
-    cores.all_joined();
+    cores.found();
     assert_eq!(cores.nodes[2].group.configuration().total_weight(), 4);
     let mut cores = stage_all(make_large(cores));
     let origin = cores.incarnation(1);

@@ -1,8 +1,9 @@
 //! A bootstrapped node's log knows a forced view to which its database has not come (rule 11).
 //!
-//! The nodes have lost each other while n2 executes DDL. n1 is made primary by an override with n2, n3 and n5. n2 has that view
-//! in its log, and does not hear that it is in force, when n2 is killed. The operator bootstraps n2. Its history begins
-//! anew, because its database may hold the DDL, by an override that follows the forced view: the others give way.
+//! The nodes have lost each other while n2 executes DDL. n1 is made primary by an override with n2, n3 and n5. n2 has
+//! that view in its log, and does not hear that it is in force, when n2 is killed. The operator bootstraps n2. Its
+//! history begins anew, because its database may hold the DDL, by an override that follows the forced view: the others
+//! give way.
 
 use trireme_group::{ComponentState, Configuration};
 

@@ -8,7 +8,6 @@ use trireme_group::Preference;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering, row};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnmadeViewKept],
@@ -32,15 +31,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.write(N2, &[row(1)]);
     stage.until("n2 has an entry more", |s| s.end(N2) > end)?;
     stage.scatter(&all)?;
-    stage.join(&[N1], &[N2]);
-    stage.pass_ms(500);
-    let (end, term) = (stage.end(N2), stage.term(N1));
-    stage.strike(Fault::Override { node: N2 });
-    stage.until("n1 promises", |s| s.term(N1) > term)?;
-    stage.cut(&[N2], &[N1]);
-    stage.until("n2 has its view", |s| s.end(N2) > end)?;
-    stage.cut(&[N1], &[N2]);
-    stage.reset(N1, N2);
+    stage.begin_override(N2, N1)?;
     for node in all {
         stage.crash(node, false);
     }

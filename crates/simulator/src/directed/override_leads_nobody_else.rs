@@ -4,10 +4,10 @@
 //! log, and n1 does not get it any more. n2 meets n3, n4 and n5. They have not elected n2, and take nothing from it: the
 //! view is not in their logs when n1 comes back without it.
 
+use trireme_group::Configuration;
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OutsidersFollowForcedView],
@@ -23,20 +23,12 @@ fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     let (all, rest) = ([N1, N2, N3, N4, N5], [N3, N4, N5]);
     stage.scatter(&all)?;
-    stage.join(&[N1], &[N2]);
-    stage.pass_ms(500);
-    let (end, term) = (stage.end(N2), stage.term(N1));
-    stage.strike(Fault::Override { node: N2 });
-    stage.until("n1 promises", |s| s.term(N1) > term)?;
-    stage.cut(&[N2], &[N1]);
-    stage.until("n2 has its view", |s| s.end(N2) > end)?;
-    stage.cut(&[N1], &[N2]);
-    stage.reset(N1, N2);
+    stage.begin_override(N2, N1)?;
     stage.join(&[N2], &rest);
     stage.join(&rest, &rest);
     stage.pass_ms(5_000);
     let forced = |s: &Stage, node| {
-        let is_forced = |view: &trireme_group::Configuration| view.override_id.is_some();
+        let is_forced = |view: &Configuration| view.override_id.is_some();
         s.find_view(node, is_forced).is_some()
     };
     let taken = rest.iter().any(|node| forced(stage, *node));

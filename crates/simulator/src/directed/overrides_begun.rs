@@ -7,7 +7,6 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering};
-use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnmadeViewCounts],
@@ -24,17 +23,7 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.scatter(&all)?;
     for founder in [N2, N3] {
-        stage.join(&[N1], &[founder]);
-        stage.pass_ms(500);
-        let end = stage.end(founder);
-        stage.strike(Fault::Override { node: founder });
-        stage.until("n1 promises", |s| s.has_promised(N1, founder))?;
-        stage.cut(&[founder], &[N1]);
-        stage.until("the founder has its view", |s| s.end(founder) > end)?;
-        // It is on disk.
-        stage.pass_ms(100);
-        stage.cut(&[N1], &[founder]);
-        stage.reset(N1, founder);
+        stage.begin_override(founder, N1)?;
     }
     for node in all {
         stage.lose_power(node);

@@ -205,6 +205,22 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Lets these two meet; then an operator makes `founder` primary (`pc.bootstrap`). The promiser promises, and does not
+    /// get the view, which is on the founder's disk. They have lost each other again.
+    pub fn begin_override(&mut self, founder: NodeId, promiser: NodeId) -> Play {
+        self.join(&[promiser], &[founder]);
+        self.pass_ms(500);
+        let (end, term) = (self.end(founder), self.term(promiser));
+        self.strike(Fault::Override { node: founder });
+        self.until("the other one promises", |s| s.term(promiser) > term)?;
+        self.cut(&[founder], &[promiser]);
+        self.until("the founder has its view", |s| s.end(founder) > end)?;
+        self.pass_ms(100);
+        self.cut(&[promiser], &[founder]);
+        self.reset(promiser, founder);
+        Ok(())
+    }
+
     /// Breaks the connection; frames that are under way or held back are lost. A new connection comes up when neither
     /// direction is cut.
     pub fn reset(&mut self, a: NodeId, b: NodeId) {
