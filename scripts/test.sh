@@ -27,7 +27,7 @@ step() {
 
 # With the planted mistakes compiled in, so that one build does for all that the simulator runs.
 simulator() { cargo run --release --package simulator --features mutants -- "$1" --jobs "$(nproc)" "${@:2}"; }
-simulate() { simulator run --seeds "$1"; }
+simulate() { simulator run --seeds "$@"; }
 
 # Tests with real servers are the files crates/*/tests/real_*.rs; they do nothing without TRIREME_REAL.
 # They load the release build of the library. They themselves are those that the unit tests have built: another profile,
@@ -63,6 +63,7 @@ rest() {
     echo "the seeds of this commit, to repeat them: make sim ARGS=\"--seeds $first..$((first + 1000))\""
     step "simulation of whole nodes, seeds of this commit ($first..)" simulate "$first..$((first + 1000))"
     step "planted mistakes, each with the schedules written for it" simulator mutants --directed
+    step "nodes that lie, in 200 schedules" simulate 0..200 --profile liars
     if step "release build" make --no-print-directory build; then
         # `make bad-days` takes five minutes by itself.
         local skipped=(--skip bad_days::)

@@ -229,11 +229,12 @@ impl Membership<'_> {
                 .component
                 .majority()
                 .is_silent(self.context.now(), timeout_ms)
-            && !self.component.is_leaving()
         {
-            if self.may_go_on_alone() && self.elections().has_room_for_override() {
+            let may_force = self.may_go_on_alone() && !self.component.is_leaving();
+            if may_force && self.elections().has_room_for_override() {
                 self.go_on_alone();
             } else {
+                // A leaver leaves without confirmation: others give way to a component that calls itself primary.
                 self.component.majority_mut().lost(self.context.now());
                 self.declare_non_primary();
             }

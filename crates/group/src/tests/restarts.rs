@@ -292,3 +292,16 @@ fn who_may_have_forgotten_that_others_have_a_vote_disturbs_nobody() {
     assert_eq!(cores.nodes[0].group.vote.promised(), promised);
     assert_eq!(cores.component_state(0), ComponentState::NonPrimary);
 }
+
+#[test]
+fn a_leaver_that_hears_no_majority_leaves_without_confirmation() {
+    let mut cores = Cores::of(5);
+    cores.part(&[0, 1, 2], &[3, 4]);
+    cores.event(4, Event::Leave);
+    cores.pass(1_000);
+    assert_eq!(cores.component_state(4), ComponentState::Primary);
+    cores.pass(10_000);
+    assert_eq!(cores.component_state(4), ComponentState::Outside);
+    let mut actions = cores.nodes[4].actions.iter();
+    assert!(actions.any(|action| matches!(action, Action::Left)));
+}
