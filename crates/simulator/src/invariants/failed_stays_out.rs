@@ -4,54 +4,78 @@
 //! ever: the verdict is a function of the log (an override makes two logs, with a verdict each). CONN_FAIL means "not
 //! ordered, and withdrawn". It holds while the origin's process lives and remembers the withdrawal, however often it
 //! connects again. If the process dies meanwhile, another log may still hold the entry. The withdrawal also rests on
-//! the origin's vote, and an operator's override needs no such vote: open transactions may then end either way. The
-//! same holds for unknown outcomes (NODE_FAIL, a broken connection).
+//! the origin's vote, and an operator's override needs no such vote: on its branch, transactions that were open or
+//! withdrawn then may commit. Unknown outcomes (NODE_FAIL, a broken connection) may go either way.
 
 use std::collections::{HashMap, HashSet};
 
-use trireme_group::{Body, Uuid};
+use trireme_group::{Body, Position, Uuid};
 use trireme_replicator::{Code, Seqno};
 
 use super::databases::Databases;
-use super::logs::name;
+use super::logs::{Logs, name};
+use super::tree::EntryId;
 use super::{Invariant, Shared};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
 /// The invariant of this module.
 pub struct FailedStaysOut {
     databases: Shared<Databases>,
+    logs: Shared<Logs>,
     /// Failed for ever; with the seqno that was used up.
     failed: HashMap<ClientTrx, (NodeId, Option<Seqno>)>,
     /// Withdrawn, as long as their origins live.
     withdrawn: HashMap<ClientTrx, NodeId>,
     open: HashSet<ClientTrx>,
-    /// Transactions that were open at a view without a majority.
-    overridden: HashSet<ClientTrx>,
-    /// True once there may be two branches.
-    forked: bool,
+    /// For each forced view, the transactions that were open or withdrawn when it was made.
+    overridden: HashMap<EntryId, HashSet<ClientTrx>>,
 }
 
 impl FailedStaysOut {
-    /// An invariant that reads these databases.
-    pub fn new(databases: &Shared<Databases>) -> FailedStaysOut {
+    /// An invariant that reads these databases and logs.
+    pub fn new(databases: &Shared<Databases>, logs: &Shared<Logs>) -> FailedStaysOut {
         FailedStaysOut {
             databases: databases.clone(),
+            logs: logs.clone(),
             failed: HashMap::new(),
             withdrawn: HashMap::new(),
             open: HashSet::new(),
-            overridden: HashSet::new(),
-            forked: false,
+            overridden: HashMap::new(),
         }
+    }
+
+    /// True once there may be two branches.
+    fn is_forked(&self) -> bool {
+        !self.overridden.is_empty()
     }
 
     /// True if the verdict holds for commits on this node; it may come from another branch.
     fn holds(&self, verdict: Option<Seqno>, node: NodeId, history: Uuid) -> bool {
-        if !self.forked {
+        if !self.is_forked() {
             return true;
         }
         let databases = self.databases.borrow();
         let here = verdict.zip(databases.place(node));
         here.is_some_and(|(seqno, tip)| databases.is_dummy(history, seqno, tip))
+    }
+
+    /// True if a forced view of this node's branch did without the withdrawal of the transaction.
+    fn is_excused(&self, trx: ClientTrx, node: NodeId) -> bool {
+        let overrides = match self.is_forked() {
+            true => self.logs.borrow().overrides_of(node),
+            false => Vec::new(),
+        };
+        let mut sets = overrides.iter().filter_map(|id| self.overridden.get(id));
+        sets.any(|set| set.contains(&trx))
+    }
+
+    /// Notes the transactions whose withdrawal the forced view at this position may do without.
+    fn overridden(&mut self, node: NodeId, position: Position) {
+        let Some(id) = self.logs.borrow().entry_on(node, position) else {
+            return; // `prefix` has complained
+        };
+        let open = self.open.iter().chain(self.withdrawn.keys());
+        (self.overridden.entry(id)).or_insert_with(|| open.copied().collect());
     }
 
     fn failed(
@@ -62,15 +86,14 @@ impl FailedStaysOut {
         seqno: Option<Seqno>,
     ) -> Result<(), String> {
         let is_final = matches!(code, Code::TrxFail | Code::BfAbort);
-        if !is_final && self.overridden.contains(&trx) {
-            return Ok(());
-        }
         let databases = self.databases.borrow();
         let committed = databases.committed_at(trx);
         let tip = databases.place(node);
         let elsewhere =
-            |place| self.forked && tip.is_none_or(|tip| !databases.is_within(place, tip));
-        if let Some(place) = committed.filter(|place| !elsewhere(*place)) {
+            |place| self.is_forked() && tip.is_none_or(|tip| !databases.is_within(place, tip));
+        let committed = committed.filter(|place| !elsewhere(*place));
+        let is_excused = !is_final && committed.is_some() && self.is_excused(trx, node);
+        if let Some(place) = committed.filter(|_| !is_excused) {
             return Err(format!(
                 "rule 7: transaction {trx} has committed at {}, and {} tells its client that it failed ({code:?})",
                 databases.gtid(place),
@@ -100,9 +123,7 @@ impl Invariant for FailedStaysOut {
                     _ => false,
                 };
                 if is_override {
-                    self.overridden.extend(&self.open);
-                    self.withdrawn.clear();
-                    self.forked = true;
+                    self.overridden(sight.node, entry.position);
                 }
             }
             Seen::Ended {
@@ -126,7 +147,9 @@ impl Invariant for FailedStaysOut {
                 let verdict = self.failed.get(writer);
                 let verdict = verdict.filter(|(_, at)| self.holds(*at, sight.node, *history));
                 let told = verdict.map(|(node, _)| node);
-                if let Some(node) = told.or(self.withdrawn.get(writer)) {
+                let withdrawn = self.withdrawn.get(writer);
+                let withdrawn = withdrawn.filter(|_| !self.is_excused(*writer, sight.node));
+                if let Some(node) = told.or(withdrawn) {
                     return Err(format!(
                         "rule 7: {} told a client that transaction {writer} failed, and it commits at {history}:{seqno}",
                         name(*node)
@@ -180,6 +203,13 @@ mod tests {
             story.ordered(1, seqno, trx, &[1]).is_clean();
         }
         story.ordered(1, 7, 104, &[1]).violates(NAME);
+    }
+
+    #[test]
+    fn an_override_elsewhere_excuses_nothing() {
+        let mut story = Story::databases();
+        story.ended(0, 102, Code::ConnFail, true).overridden();
+        story.ordered(0, 5, 102, &[1]).violates(NAME);
     }
 
     #[test]

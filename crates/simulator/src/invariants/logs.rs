@@ -78,6 +78,22 @@ impl Logs {
         self.committed_on(node, position).or_else(in_tail)
     }
 
+    /// The forced views on the lines that a process's server applies, and in the log above.
+    pub fn overrides_of(&self, node: NodeId) -> Vec<EntryId> {
+        let tail = self.log(node).into_iter().flat_map(|log| &log.tail);
+        let is_override = |id: &EntryId| self.entries[*id].forks_after.is_some();
+        let mut overrides: Vec<EntryId> = tail.copied().filter(is_override).collect();
+        for line in self.applied_lines(node) {
+            let (mut next, mut above) = (Some(line), Position::MAX);
+            while let Some(line) = next.map(|id| &self.lines[id]) {
+                let on_path = |id: &EntryId| self.entries[*id].position < above;
+                overrides.extend(line.overrides.iter().copied().filter(on_path));
+                (next, above) = (line.parent, line.first);
+            }
+        }
+        overrides
+    }
+
     /// The first entry in this range that a process had to deliver, or above which its log began.
     pub fn delivered_between(
         &self,

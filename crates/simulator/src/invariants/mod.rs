@@ -73,7 +73,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(gtid_unique::GtidUnique::new(&databases)),
         Box::new(databases_equal::DatabasesEqual::new(&databases)),
         Box::new(first_committer_wins::FirstCommitterWins::new(&databases)),
-        Box::new(failed_stays_out::FailedStaysOut::new(&databases)),
+        Box::new(failed_stays_out::FailedStaysOut::new(&databases, &logs)),
         Box::new(acknowledged_kept::AcknowledgedKept::new(&databases)),
         Box::new(list_append::ListAppend::new(&databases)),
         Box::new(current_reads::CurrentReads::new(&databases)),
