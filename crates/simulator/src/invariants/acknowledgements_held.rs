@@ -61,7 +61,10 @@ impl Invariant for AcknowledgementsHeld {
             Seen::InForce { term } => self.of(node).in_force = *term,
             Seen::Acknowledged { term, position } => {
                 let held = self.of(node);
-                held.acknowledged = (*term, *position);
+                let before = Some(held.acknowledged).filter(|(last, _)| last == term);
+                // A restarted process begins with 0.
+                let upto = before.map_or(0, |(_, upto)| upto);
+                held.acknowledged = (*term, upto.max(*position));
                 held.upto = held.upto.max(*position);
             }
             Seen::Truncated { after } => return self.is_cut(node, *after, "is cut above"),
