@@ -43,11 +43,11 @@ impl Host for Outlet<'_> {
     }
 
     fn note(&mut self, text: &str) {
-        self.log.line(Level::Info, text);
+        self.tell(Level::Info, text);
     }
 
     fn warn(&mut self, text: &str) {
-        self.log.line(Level::Warn, text);
+        self.tell(Level::Warn, text);
     }
 
     fn alarm(&mut self, text: &str) {
@@ -70,12 +70,21 @@ impl Host for Outlet<'_> {
 
     fn act(&mut self, action: HostAction) {
         match action {
-            HostAction::Log { level, text } => self.log.line(level, &text),
+            HostAction::Log { level, text } => self.tell(level, &text),
             HostAction::Fatal { text } => self.fail(&text),
             HostAction::Admitted => self.progress.admitted = true,
             HostAction::Closed => self.progress.closed = true,
             // There is no server and no database.
             _ => {}
+        }
+    }
+}
+
+impl Outlet<'_> {
+    /// Writes a line, if it is not one of many that repeat.
+    fn tell(&mut self, level: Level, text: &str) {
+        if self.line.admits(level, text) {
+            self.log.line(level, text);
         }
     }
 }

@@ -250,3 +250,41 @@ fn options_of(
     setup::check(&options)?;
     Ok(options)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use trireme_engine::{Host, HostAction};
+
+    use super::*;
+
+    #[test]
+    fn of_lines_that_repeat_only_errors_are_all_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("arbitrator.log");
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listen = free.local_addr().unwrap();
+        drop(free);
+        let settings = Settings {
+            address: "gcomm://127.0.0.1:1".to_owned(),
+            options: format!("gmcast.listen_addr=tcp://{listen}"),
+            ..Settings::default()
+        };
+        let (directory, log) = (Directory::take(None).unwrap(), Log::to_file(&path).unwrap());
+        let mut arbitrator = Arbitrator::open(&settings, directory, log).unwrap();
+        let (_, mut outlet) = arbitrator.core.parts();
+        for n in 0..50 {
+            outlet.note(&format!("a note, {n}"));
+            outlet.warn(&format!("a warning, {n}"));
+            let text = format!("a line, {n}");
+            let level = Level::Info;
+            outlet.act(HostAction::Log { level, text });
+            outlet.alarm(&format!("an alarm, {n}"));
+        }
+        let log = std::fs::read_to_string(&path).unwrap();
+        let written = |what| log.matches(what).count();
+        let limited = ["a note", "a warning", "a line"].map(written);
+        assert_eq!((limited, written("an alarm")), ([20; 3], 50));
+    }
+}

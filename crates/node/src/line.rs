@@ -1,13 +1,15 @@
-//! The connection to other nodes, without the engine's part: it owns the mesh, the file of promises, and the lists of
-//! peers whose frames or log lines are limited.
+//! The connection to other nodes, without the engine's part: it owns the mesh, the file of promises, the list of
+//! peers whose frames are ignored, and the limits of log lines.
 
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use trireme_engine::Channel;
 use trireme_group::{Incarnation, ReplicaId};
+use trireme_replicator::Level;
 use trireme_transport::{Frame, Mesh, MeshEvent, PeerId, SendOutcome};
 
+use crate::clock::now_ms;
 use crate::limiter::LineLimiter;
 use crate::votes::Votes;
 
@@ -19,7 +21,7 @@ pub struct Line {
     pub votes: Votes,
     /// A reused buffer.
     pub(crate) events: Vec<MeshEvent>,
-    /// Limits the log lines that peers cause.
+    /// Limits the log lines that repeat.
     pub(crate) limiter: LineLimiter,
     /// Peers that sent invalid frames: the node takes nothing more from them on these connections, which are about to
     /// end.
@@ -66,6 +68,12 @@ impl Line {
     /// See [`trireme_engine::Host::queued_bytes`].
     pub fn queued_bytes(&self, peer: Incarnation) -> Option<usize> {
         self.mesh.ordinary_queued_bytes(peer.0.0)
+    }
+
+    /// Returns true if this line of the engine, the group or the replicator is to be written to the node's log. Otherwise
+    /// [`crate::Station::react`] writes a summary later.
+    pub fn admits(&mut self, level: Level, text: &str) -> bool {
+        self.limiter.admits_shape(now_ms(), level, text)
     }
 
     /// Hands a message to the queues of these peers; it leaves with the next flush of the mesh.

@@ -1,11 +1,11 @@
-//! Cleans and bounds texts of other nodes in this node's log, at the one place where lines go out.
+//! Cleans and bounds texts of other nodes where they go out: to this node's log, and to its server.
 
 /// Maximum length of a line: the server's log buffer is not made for more.
 pub const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// Returns the text as one line of a log. A peer chooses its name, its addresses and the statements that it replicates.
-/// A line end in them must not look like a line of this node, and an escape sequence must not reach a terminal. A text
-/// above `bytes_max` is cut at a character.
+/// Returns the text as one line. A peer chooses its name, its addresses and the statements that it replicates. A line
+/// end in them must not look like a line of this node, and an escape sequence must not reach a terminal. A text above
+/// `bytes_max` is cut at a character.
 pub fn one_line(text: &str, bytes_max: usize) -> String {
     const CUT: &str = "...";
     let mut line = String::with_capacity(text.len().min(bytes_max));

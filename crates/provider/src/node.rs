@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use trireme_engine::Host;
 use trireme_handover::{Handover, UnderLock};
 use trireme_log::FlushJob;
 use trireme_node::state_file::ConflictLine;
@@ -87,6 +88,11 @@ impl Node {
             Station::pump(core);
             core.take_quick_flush(None)
         })
+    }
+
+    /// Warns of something that each statement may repeat: only the first few lines are written.
+    pub fn warn(&self, text: &str) {
+        self.with(|core| core.parts().1.warn(text));
     }
 
     /// Notes that an own transaction has lost.

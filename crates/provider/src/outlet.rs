@@ -9,7 +9,7 @@ use trireme_engine::{Channel, Host, HostAction, NotKept, ServeJob, StageJob};
 use trireme_group::{self as group, Incarnation};
 use trireme_log::FlushJob;
 use trireme_node::{CommitClock, Line, Progress, monotonic_ns};
-use trireme_replicator as replicator;
+use trireme_replicator::{self as replicator, Level};
 
 use crate::convert::uuid_to_abi;
 use crate::disk_threads::DiskThreads;
@@ -71,11 +71,13 @@ impl Host for Outlet<'_> {
     }
 
     fn note(&mut self, text: &str) {
-        self.logger.note(text);
+        if self.admits(Level::Info, text) {
+            self.logger.note(text);
+        }
     }
 
     fn warn(&mut self, text: &str) {
-        self.logger.warn(text);
+        self.log(Level::Warn, text);
     }
 
     fn alarm(&mut self, text: &str) {
@@ -143,7 +145,7 @@ impl Host for Outlet<'_> {
             HostAction::WakeAppliers { n } => {
                 *self.appliers_due = self.appliers_due.saturating_add(n);
             }
-            HostAction::Log { level, text } => self.logger.log_at(level, &text),
+            HostAction::Log { level, text } => self.log(level, &text),
             HostAction::Fatal { text } => {
                 self.logger.error(text);
                 end_process();
@@ -179,6 +181,17 @@ impl Host for Outlet<'_> {
 }
 
 impl Outlet<'_> {
+    /// Logs a line, if it is not one of many that repeat.
+    fn log(&mut self, level: Level, text: &str) {
+        if self.admits(level, text) {
+            self.logger.log_at(level, text);
+        }
+    }
+
+    fn admits(&mut self, level: Level, text: &str) -> bool {
+        (self.line.as_mut()).is_none_or(|line| line.admits(level, text))
+    }
+
     /// Takes in the result of a write that names a position or a history: without it the file says too little.
     fn may_save(&mut self, saved: Result<(), GrastateError>) {
         if let Err(error) = saved {
@@ -198,5 +211,67 @@ impl Outlet<'_> {
             ));
             end_process();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{CStr, c_char};
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+
+    use trireme_engine::Engine;
+    use trireme_node::url::ClusterUrl;
+    use trireme_node::{Station, setup};
+    use trireme_replicator::Replicator;
+    use trireme_wsrep_abi::LogLevel;
+
+    use super::*;
+    use crate::core::Core;
+    use crate::options::Options;
+
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    unsafe extern "C" fn record(_: LogLevel, message: *const c_char) {
+        // SAFETY: the logger passes NUL-terminated text.
+        let text = unsafe { CStr::from_ptr(message) };
+        let text = text.to_string_lossy().into_owned();
+        LINES.lock().unwrap().push(text);
+    }
+
+    /// Returns a node with a connection to nobody.
+    fn core(dir: &std::path::Path) -> Core {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!("gmcast.listen_addr=tcp://{}", free.local_addr().unwrap());
+        drop(free);
+        let options = Options::new(&dir.display().to_string(), "", &text).unwrap();
+        let votes = setup::open_votes(&options).unwrap();
+        let me = setup::this_member(&options, &votes).unwrap();
+        let nobody = ClusterUrl::default();
+        let (mesh, _) = setup::open_mesh("test", &nobody, &options, &me, &votes, None).unwrap();
+        let engine = Engine::new(Replicator::new(Default::default()));
+        let (grastate, _) = Grastate::open(dir).unwrap();
+        let mut core = Core::new(engine, grastate, Logger::new(Some(record)));
+        core.line = Some(Line::new(mesh, votes));
+        core
+    }
+
+    #[test]
+    fn of_lines_that_repeat_only_errors_are_all_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut core = core(dir.path());
+        let (_, mut outlet) = core.parts();
+        for n in 0..50 {
+            outlet.note(&format!("a note, {n}"));
+            outlet.warn(&format!("a warning, {n}"));
+            let text = format!("a line, {n}");
+            let level = Level::Info;
+            outlet.act(HostAction::Log { level, text });
+            outlet.alarm(&format!("an alarm, {n}"));
+        }
+        let lines = LINES.lock().unwrap();
+        let written = |what| lines.iter().filter(|line| line.starts_with(what)).count();
+        let limited = ["a note", "a warning", "a line"].map(written);
+        assert_eq!((limited, written("an alarm")), ([20; 3], 50));
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use bytes::Bytes;
-use trireme_node::{Stage, monotonic_ns};
+use trireme_node::{LINE_BYTES_MAX, Stage, monotonic_ns, one_line};
 use trireme_replicator::{Apply, Code, Event, Task, View, Work};
 use trireme_wsrep_abi::{
     self as abi, Buf, CbStatus, TrxMeta, ViewBuffer, ViewHeader, WsHandle, WsrepStatus,
@@ -96,14 +96,16 @@ pub fn apply_one(node: &Node, ctx: *mut c_void, apply: &Apply, exit_loop: &mut b
     status == CbStatus::SUCCESS
 }
 
+/// Lays out a view for the server, which writes names and addresses to its error log and hands them to
+/// `wsrep_notify_cmd`: they are cleaned as lines of this node's log are.
 fn view_buffer(view: &View) -> ViewBuffer {
     let members: Vec<abi::Member> = view
         .members
         .iter()
         .map(|member| abi::Member {
             id: uuid_to_abi(member.incarnation.0),
-            name: member.name.clone(),
-            incoming: member.incoming.clone(),
+            name: one_line(&member.name, LINE_BYTES_MAX),
+            incoming: one_line(&member.incoming, LINE_BYTES_MAX),
         })
         .collect();
     let header = ViewHeader {
@@ -199,4 +201,32 @@ fn donate(
 /// Returns the status for the server.
 pub fn status(code: Code) -> WsrepStatus {
     WsrepStatus(code as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use trireme_group::Member;
+    use trireme_replicator::Gtid;
+
+    use super::*;
+
+    #[test]
+    fn a_members_texts_reach_the_server_as_one_plain_line() {
+        let hostile = Member {
+            name: "n1\n[ERROR] all is lost".to_owned(),
+            incoming: "10.0.0.1\0\x1b[2J".to_owned(),
+            ..Member::default()
+        };
+        let view = View {
+            gtid: Gtid::UNDEFINED,
+            number: 1,
+            primary: true,
+            my_index: Some(0),
+            members: vec![hostile],
+            app_protocol: 4,
+        };
+        let shown = view_buffer(&view).members()[0];
+        assert_eq!(shown.name(), "n1 [ERROR] all is lost");
+        assert_eq!(shown.incoming(), "10.0.0.1??[2J");
+    }
 }

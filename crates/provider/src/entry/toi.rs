@@ -33,7 +33,7 @@ pub unsafe extern "C" fn to_execute_start(
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
             if flags & WHOLE_ACTION != WHOLE_ACTION {
-                node.logger.warn(
+                node.warn(
                     "refused a non-blocking operation (NBO), which Trireme does not have: set wsrep_OSU_method to TOI or RSU",
                 );
                 return WsrepStatus::NOT_IMPLEMENTED;

@@ -112,7 +112,7 @@ pub unsafe extern "C" fn append_data(
                 for buffer in slice_or_empty(data, count) {
                     let bytes = buffer.bytes();
                     if let Err(over) = transaction.append_data(bytes, limit) {
-                        node.logger.warn(format!(
+                        node.warn(&format!(
                             "Maximum writeset size exceeded by {over}: repl.max_ws_size is {limit}"
                         ));
                         return WsrepStatus::SIZE_EXCEEDED;

@@ -4,6 +4,9 @@
 mod tests;
 mod variables;
 
+use std::borrow::Cow;
+
+use trireme_node::one_line;
 use trireme_wsrep_abi::{CBlock, StatsVar, VarType, VarValue};
 
 pub use variables::{GroupStats, NodeStats, OwnStats};
@@ -11,7 +14,7 @@ pub use variables::{GroupStats, NodeStats, OwnStats};
 enum Value<'a> {
     Int(i64),
     Double(f64),
-    Text(&'a str),
+    Text(Cow<'a, str>),
     /// The variable does not exist now.
     Absent,
 }
@@ -36,13 +39,14 @@ impl From<&f64> for Value<'_> {
 
 impl From<&bool> for Value<'_> {
     fn from(value: &bool) -> Self {
-        Value::Text(if *value { "true" } else { "false" })
+        Value::Text(Cow::Borrowed(if *value { "true" } else { "false" }))
     }
 }
 
 impl<'a> From<&'a String> for Value<'a> {
+    /// Names and addresses of members are among the texts: they are cleaned, and none is cut.
     fn from(value: &'a String) -> Self {
-        Value::Text(value)
+        Value::Text(Cow::Owned(one_line(value, value.len())))
     }
 }
 

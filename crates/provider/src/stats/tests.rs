@@ -107,6 +107,32 @@ fn who_is_left_out_is_named_only_while_somebody_is() {
 }
 
 #[test]
+fn texts_of_peers_are_plain() {
+    let stats = Stats {
+        node: NodeStats {
+            incoming_addresses: "10.0.0.1:3306\0,\x1b[2J".to_owned(),
+            ..NodeStats::default()
+        },
+        group: Some(GroupStats {
+            trireme_left_out: Some("n3\nn4".to_owned()),
+            ..GroupStats::default()
+        }),
+        own: Some(OwnStats {
+            leader: "n1\r\u{202e}".to_owned(),
+            ..OwnStats::default()
+        }),
+    };
+    let vars = read(&stats);
+    let shown = |name: &str| {
+        let var = vars.iter().find(|var| var.0 == name);
+        var.map(|var| var.2.as_str())
+    };
+    assert_eq!(shown("incoming_addresses"), Some("10.0.0.1:3306?,?[2J"));
+    assert_eq!(shown("trireme_left_out"), Some("n3 n4"));
+    assert_eq!(shown("trireme_leader"), Some("n1 ?"));
+}
+
+#[test]
 fn values_keep_their_types() {
     let stats = Stats {
         node: NodeStats {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::{WsrepStatus, flag};
 
-use crate::server::Server;
+use crate::server::{Server, logged};
 use crate::transaction::{Transaction, begin_isolated, execute_isolated};
 
 /// No timer and no batching stands between a write-set and its commit.
@@ -50,6 +50,13 @@ fn a_write_set_that_is_too_large_is_not_certified() {
     assert_eq!(transaction.certify(), WsrepStatus::OK);
     transaction.commit();
     assert_eq!(server.state().rows.len(), 1);
+    // A client that tries again and again does not fill the server's error log.
+    for n in 0..40 {
+        let mut transaction = Transaction::new(&server, &n.to_string(), "a row");
+        assert_eq!(transaction.append(&rest), WsrepStatus::SIZE_EXCEEDED);
+        transaction.roll_back();
+    }
+    assert_eq!(logged("repl.max_ws_size is 512").len(), 20);
 }
 
 /// As an ordinary total-order action it would block the cluster, and its end would be a second action.
@@ -65,4 +72,8 @@ fn a_non_blocking_operation_is_refused_and_takes_no_seqno() {
         );
     }
     assert_eq!(execute_isolated(&server, "alter table"), before + 1);
+    for _ in 0..40 {
+        begin_isolated(&server, 77, "alter table", 0);
+    }
+    assert_eq!(logged("refused a non-blocking operation").len(), 20);
 }
