@@ -42,6 +42,9 @@ pub struct Edit {
     /// Only servers with wsrep_gtid_mode want a script before an IST, as in older schedules
     #[arg(long)]
     pub gtid_scripts_only: bool,
+    /// Let failing notes strike both files, and flushes hang for at most 5 s, as in older schedules
+    #[arg(long)]
+    pub old_disk_faults: bool,
     /// Use one stream of random numbers for all links, as in older schedules
     #[arg(long)]
     pub shared_jitter: bool,
@@ -67,9 +70,10 @@ impl Edit {
             })?,
             None => profiles::by_turn(self.seed),
         };
-        let mut plan = match self.as_shipped {
-            true => Plan::as_shipped(profile, self.seed),
-            false => Plan::new(profile, self.seed),
+        let mut plan = match (self.as_shipped, self.old_disk_faults) {
+            (true, _) => Plan::as_shipped(profile, self.seed),
+            (false, true) => Plan::with_old_disk_faults(profile, self.seed),
+            (false, false) => Plan::new(profile, self.seed),
         };
         if let Some(keep) = &self.faults {
             let faults = plan.faults.into_iter().enumerate();
@@ -131,6 +135,9 @@ impl Edit {
         }
         if self.gtid_scripts_only {
             words.push("--gtid-scripts-only".to_owned());
+        }
+        if self.old_disk_faults {
+            words.push("--old-disk-faults".to_owned());
         }
         if self.shared_jitter {
             words.push("--shared-jitter".to_owned());

@@ -4,6 +4,19 @@ use std::fmt;
 
 use crate::seen::{NodeId, TimeUs};
 
+/// The files beside the log that fail. State file and promises may lie on two volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    /// Both, as on one volume.
+    Both,
+    /// `trireme-state.log` alone.
+    StateFile,
+    /// The promises alone.
+    Promises,
+    /// The promises alone, for want of room: nothing that was written before is at risk.
+    PromisesLackRoom,
+}
+
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -182,10 +195,12 @@ pub enum Fault {
         /// Time until the volume is mounted again.
         for_us: TimeUs,
     },
-    /// The node's state file and its promises cannot be written for a while.
+    /// The node's state file, its promises, or both cannot be written for a while.
     NotesFail {
         /// The node.
         node: NodeId,
+        /// The files.
+        notes: Notes,
         /// Flushes of the log fail, too.
         log: bool,
         /// Time until the files can be written again.
@@ -261,7 +276,12 @@ impl Fault {
             Fault::FullDisk { .. } => "full disk",
             Fault::FlushFails { .. } => "failing flushes",
             Fault::DeviceFails { .. } => "failing device",
-            Fault::NotesFail { .. } => "failing notes",
+            Fault::NotesFail { notes, .. } => match notes {
+                Notes::Both => "failing notes",
+                Notes::StateFile => "failing state file",
+                Notes::Promises => "failing promises",
+                Notes::PromisesLackRoom => "no room for promises",
+            },
             Fault::FlushHangs { .. } => "hanging flushes",
             Fault::ReadFails { .. } => "failing reads",
             Fault::Rot { .. } => "flipped bits",
@@ -334,9 +354,9 @@ impl fmt::Display for Fault {
             | Fault::Reconnect { node, for_us } => {
                 write!(f, " n{}, back after {} ms", node + 1, ms(*for_us))
             }
-            Fault::NotesFail { node, log, for_us } => {
+            Fault::NotesFail { node, log, .. } => {
                 let log = if *log { ", with its log," } else { "" };
-                write!(f, " n{}{log} for {} ms", node + 1, ms(*for_us))
+                write!(f, " n{}{log} for {lasts_ms} ms", node + 1)
             }
             Fault::FullDisk {
                 node,

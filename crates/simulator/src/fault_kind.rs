@@ -1,6 +1,6 @@
 //! Kinds of faults, and how a random fault of each kind is made.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Notes};
 use crate::random::Random;
 use crate::seen::TimeUs;
 
@@ -67,7 +67,7 @@ pub enum Kind {
     FlushFails,
     /// The volume fails all writes and loses unflushed ones.
     DeviceFails,
-    /// State file and promises cannot be written.
+    /// State file, promises, or both cannot be written.
     NotesFail,
     /// Flushes hang.
     FlushHangs,
@@ -193,6 +193,7 @@ impl Kind {
             DeviceFails => Fault::DeviceFails { node, for_us },
             NotesFail => Fault::NotesFail {
                 node,
+                notes: Notes::Both,
                 log: random.percent(50),
                 for_us,
             },

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod coverage;
 pub mod digest;
 pub mod directed;
+mod disk_faults;
 pub mod doom;
 pub mod edit;
 pub mod fault;

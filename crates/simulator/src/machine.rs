@@ -68,12 +68,30 @@ pub struct Machine {
     pub detached: bool,
     /// Flushes that begin before this time do not end before it.
     pub hangs_until_us: TimeUs,
-    /// `pc.ignore_sb` or `pc.ignore_quorum` was set.
-    pub ignores: bool,
-    /// Writing a promise fails now.
-    pub votes_fail: bool,
+    /// The option that an operator has set by mistake.
+    pub ignores: Option<Ignored>,
+    /// Why writing a promise fails now, if it does.
+    pub votes_fail: Option<VotesFail>,
     /// True if it was synced since the last fault.
     pub was_synced: bool,
+}
+
+/// An option with which a node goes on without a majority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// `pc.ignore_sb`.
+    SplitBrain,
+    /// `pc.ignore_quorum`.
+    Quorum,
+}
+
+/// Why the file of promises cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VotesFail {
+    /// Its volume fails.
+    Error,
+    /// Its volume is full.
+    NoRoom,
 }
 
 /// The way in which a process is about to die.
@@ -226,6 +244,12 @@ pub struct Progress {
     pub waited: bool,
     /// It has done something else with an effect outside.
     pub acted: bool,
+    /// Number of reports of a flush that hangs.
+    pub hangs: u64,
+    /// The last such flush has not ended.
+    pub is_hanging: bool,
+    /// Number of transfers of leadership that it has begun because its disk does not answer.
+    pub handed_for_hang: u64,
     /// Number of ISTs that it has received.
     pub ists: u64,
     /// Number of times that its database was found to be beyond a fork point.
@@ -272,6 +296,10 @@ pub struct Process {
     pub left_out: bool,
     /// The time since which a single member has made its clients wait.
     pub held_up_us: Option<TimeUs>,
+    /// The time since which it leads.
+    pub leads_us: Option<TimeUs>,
+    /// The time since which it has kept leadership on a disk that does not answer, although others could lead.
+    pub keeps_hanging_us: Option<TimeUs>,
     /// True if it has a vote by its own delivered configuration.
     pub voter: bool,
     /// True if its log holds everything that this replica ever acknowledged.
@@ -348,12 +376,19 @@ impl Process {
         self.failed_syncs_before = failed_syncs;
     }
 
+    /// Positions of the configurations in its log that it does not know to be committed.
+    pub fn pending_views(&self) -> impl Iterator<Item = &Position> {
+        let positions = self.configurations.iter().map(|(at, _)| at);
+        positions.filter(|at| **at > self.commit)
+    }
+
     /// Clears the state of the connection: it is gone, and the server lives.
     pub fn loses_connection(&mut self) {
         self.inbox.retain(|input| !input.is_of_connection());
         self.tick_us = TimeUs::MAX;
         self.component_state = ComponentState::Outside;
         (self.voter, self.intact) = (false, false);
+        (self.leads_us, self.keeps_hanging_us) = (None, None);
         self.configurations.clear();
     }
 }

@@ -2,6 +2,7 @@
 //! until an invariant is violated. The schedules written by hand for the mistake (`directed`) come first, with one
 //! seed after the other; then random schedules of all profiles, in turn.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,7 +119,8 @@ fn hunt_random(mutant: Mutant, limit: u64, only: Option<&'static Profile>) -> Op
 }
 
 impl Hunt {
-    /// Hunts, and prints a table; true if each mistake was caught. Err: no such mutant or profile.
+    /// Hunts, and prints a table and its inverse; true if each mistake was caught and, in a whole hunt, each invariant
+    /// was the first to see one. Err: no such mutant or profile.
     pub fn run(&self) -> Result<bool, String> {
         let only = match &self.profile {
             Some(name) => Some(profiles::named(name).ok_or(format!("no profile '{name}'"))?),
@@ -156,7 +158,9 @@ impl Hunt {
             }
         }
         println!("{} of {} caught", all.len() - missed, all.len());
-        Ok(missed == 0)
+        let is_whole = self.name.is_none() && !self.directed && self.profile.is_none();
+        let idle = tell_first_seen(&first_seen(&found, &all), is_whole);
+        Ok(missed == 0 && idle == 0)
     }
 
     fn hunt(&self, mutant: Mutant, only: Option<&'static Profile>) -> Found {
@@ -173,6 +177,40 @@ impl Hunt {
             tried,
         }
     }
+}
+
+/// For each invariant the mutants that it was the first to see, in the order of the table. Other checks count as
+/// invariants here: liveness, panics, the directed schedules' own.
+fn first_seen(found: &[Found], all: &[(Mutant, &str)]) -> BTreeMap<String, Vec<Mutant>> {
+    let mut by: BTreeMap<String, Vec<Mutant>> = BTreeMap::new();
+    for (mutant, _) in all {
+        let of = found.iter().filter(|found| found.mutant == *mutant);
+        let caught = of.flat_map(|found| found.directed.iter().chain(&found.random));
+        for violation in caught.map(|caught| &caught.violation) {
+            let seen = by.entry(violation.what.clone()).or_default();
+            if !seen.contains(mutant) {
+                seen.push(*mutant);
+            }
+        }
+    }
+    by
+}
+
+/// Prints the mutants of each invariant, as the table in docs/guarantees.md, section 8. Returns the number of
+/// invariants without one, if the hunt was `whole`.
+fn tell_first_seen(by: &BTreeMap<String, Vec<Mutant>>, whole: bool) -> usize {
+    println!("\n| seen first by | planted bugs |\n|---|---|");
+    for (name, mutants) in by {
+        let mutants: Vec<String> = mutants.iter().map(|mutant| format!("{mutant:?}")).collect();
+        println!("| `{name}` | {} |", mutants.join(", "));
+    }
+    let invariants = invariants::all();
+    let idle = invariants
+        .iter()
+        .map(|invariant| invariant.name())
+        .filter(|name| whole && !by.contains_key(*name));
+    idle.inspect(|name| println!("| `{name}` | NONE: no planted bug shows that it is needed |"))
+        .count()
 }
 
 impl fmt::Display for Found {
@@ -193,5 +231,44 @@ impl fmt::Display for Caught {
             Some(name) => write!(f, "{} ({name}, by {by})", self.schedules),
             None => write!(f, "{} (by {by})", self.schedules),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(mutant: Mutant, what: &str) -> Found {
+        Found {
+            mutant,
+            directed: None,
+            random: Some(Caught {
+                schedules: 1,
+                directed: None,
+                violation: Violation {
+                    what: what.to_owned(),
+                    text: String::new(),
+                },
+            }),
+            tried: 1,
+        }
+    }
+
+    #[test]
+    fn an_invariant_that_sees_nothing_first_fails_the_whole_hunt_only() {
+        let all = [
+            (Mutant::QueueKeepsAll, ""),
+            (Mutant::HangUnseen, ""),
+            (Mutant::JoinerWrites, ""),
+        ];
+        let found = [
+            found(Mutant::HangUnseen, "bounded"),
+            found(Mutant::JoinerWrites, "prefix"),
+            found(Mutant::QueueKeepsAll, "bounded"),
+        ];
+        let by = first_seen(&found, &all);
+        assert_eq!(by["bounded"], [Mutant::QueueKeepsAll, Mutant::HangUnseen]);
+        assert_eq!(tell_first_seen(&by, false), 0);
+        assert_eq!(tell_first_seen(&by, true), invariants::all().len() - 2);
     }
 }

@@ -45,6 +45,24 @@ fn lies_are_told_and_end_no_node() {
 }
 
 #[test]
+fn disks_fail_in_pending_views_and_hang_until_it_is_noticed() {
+    let all = clean("disks", 200..260);
+    assert!(all.spoiled_pending > 0 && all.cut_off_pending > 0, "{all}");
+    assert!(all.lacked_room > 0, "{all}");
+    assert!(all.hangs > 0 && all.handed_for_hang > 0, "{all}");
+}
+
+#[test]
+fn the_operators_mistakes_take_effect() {
+    let all = clean("mistakes", 20..60);
+    assert!(all.beside > 0 && all.without_vote > 0, "{all}");
+    assert!(
+        all.split_brain_ignored > 0 && all.quorum_ignored > 0,
+        "{all}"
+    );
+}
+
+#[test]
 fn the_arguments_of_an_edit_make_it_again() {
     #[derive(Parser)]
     struct Line {
@@ -62,6 +80,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         as_shipped: true,
         ist_alone: true,
         gtid_scripts_only: true,
+        old_disk_faults: true,
         shared_jitter: true,
         no_faults: false,
     };

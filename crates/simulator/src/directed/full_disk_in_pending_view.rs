@@ -4,10 +4,12 @@
 //! leaves. No member may take the view as committed: n1 waits. There is room again, n2 comes back with its log, and
 //! they go on.
 
+use trireme_mutants::Mutant;
+
 use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[],
+    mutants: &[Mutant::HalfIsAMajority],
     plan: |seed| {
         let mut plan = recovering(3, seed);
         plan.suspect_timeout_ms = 1_000;

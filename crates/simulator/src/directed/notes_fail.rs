@@ -6,6 +6,7 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, Play, Stage, recovering};
+use crate::fault::Notes;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnkeptPromiseGiven],
@@ -15,7 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.world.fail_notes(N2, false);
+    stage.world.fail_notes(N2, Notes::Both, false);
     stage.pause(N1);
     stage.pass_ms(2_000);
     let is_leading = stage.is_leading(N2) || stage.is_leading(N3);

@@ -7,6 +7,7 @@
 use trireme_mutants::Mutant;
 
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering, row};
+use crate::fault::Notes;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::OldPromiseNotWritten],
@@ -19,7 +20,7 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3, N4, N5];
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
     stage.world.machines[N2].is_reconnected = true;
-    stage.world.fail_notes(N2, false);
+    stage.world.fail_notes(N2, Notes::Both, false);
     stage.pause(N1);
     let leader = stage.takeover(&[N3, N4, N5])?;
     stage.until("n2 has left", |s| s.group(N2).is_none())?;

@@ -1,11 +1,13 @@
 //! Disks that fail, and the processes on them.
 
 use trireme_engine::{Session, StartError};
-use trireme_group::ComponentState;
+use trireme_group::{ComponentState, Position};
 use trireme_log::{Damage, Disk, Durability, Examined, Log, LogConfig, LogError, Lost, MemoryDisk};
 
 use super::World;
-use crate::machine::{Left, Process};
+use super::outlet::NO_ROOM;
+use crate::fault::Notes;
+use crate::machine::{Left, Process, VotesFail};
 use crate::random::Random;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
@@ -32,8 +34,13 @@ fn can_tell(examined: &Examined) -> bool {
         last.is_some_and(|last| !last.clean && last.durability == Durability::Disk);
     let tells =
         |damage: &Damage| !relies_on_flushes || damage.was_flushed || damage.lost == Lost::Older;
-    let damage = &examined.found().damage;
-    !damage.is_empty() && damage.iter().all(tells)
+    examined.found().damage.iter().all(tells)
+}
+
+/// The number of damaged places, and the last entry of a log.
+fn shows(examined: &Examined) -> (usize, Option<u64>) {
+    let found = examined.found();
+    (found.damage.len(), found.last_position)
 }
 
 impl World {
@@ -54,13 +61,23 @@ impl World {
         }
     }
 
-    /// Makes writes of the node's notes and promises fail; with `log`, also flushes of its log.
-    pub(crate) fn fail_notes(&mut self, node: NodeId, log: bool) {
-        let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
+    /// Makes writes of the node's notes fail; with `log`, also flushes of its log.
+    pub(crate) fn fail_notes(&mut self, node: NodeId, notes: Notes, log: bool) {
+        let (recovers, durability) = (self.plan.recovers, self.plan.durability);
         let machine = &mut self.machines[node];
-        machine.doomed = forgets;
-        machine.votes_fail = true;
-        machine.disk.set_fail_state(true);
+        if notes == Notes::PromisesLackRoom && !log {
+            // The process flushes its log before it leaves: nothing is forgotten.
+            machine.doomed |= !recovers || durability == Durability::Memory;
+        } else {
+            machine.doomed = !recovers || durability != Durability::Disk;
+        }
+        machine.votes_fail = match notes {
+            Notes::Both | Notes::Promises => Some(VotesFail::Error),
+            Notes::PromisesLackRoom => Some(VotesFail::NoRoom),
+            Notes::StateFile => None,
+        };
+        let fails_state = [Notes::Both, Notes::StateFile].contains(&notes);
+        machine.disk.set_fail_state(fails_state);
         machine.disk.set_fail_syncs(log);
     }
 
@@ -69,7 +86,7 @@ impl World {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
         machine.doomed = forgets || self.plan.durability != Durability::Disk;
-        machine.votes_fail = true;
+        machine.votes_fail = Some(VotesFail::Error);
         machine.disk.fail_device();
     }
 
@@ -83,7 +100,7 @@ impl World {
         let is_open = |process: &Process| process.engine.link().is_some();
         machine.detached = machine.process.as_deref().is_some_and(is_open);
         machine.doomed &= machine.detached;
-        machine.votes_fail = false;
+        machine.votes_fail = None;
         machine.left.intact &= !forgets;
     }
 
@@ -91,7 +108,7 @@ impl World {
     pub(crate) fn mend_disk(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.doomed = machine.detached;
-        machine.votes_fail &= machine.disk.is_device_failed();
+        machine.votes_fail = (machine.votes_fail).filter(|_| machine.disk.is_device_failed());
         machine.disk.set_room(None);
         machine.disk.set_fail_syncs(false);
         machine.disk.set_fail_state(false);
@@ -105,6 +122,10 @@ impl World {
             return;
         };
         let names = segments(&disk);
+        let durability = self.plan.durability;
+        let config = || LogConfig::new("".into(), 1, identity, durability);
+        let examine = || Log::examine_on(Box::new(disk.clone()), config());
+        let mut known = examine().as_ref().map_or((0, None), shows);
         for _ in 0..bits {
             let name = &names[self.random.below(names.len())];
             let length = disk.contents(name).map_or(0, |bytes| bytes.len());
@@ -113,9 +134,12 @@ impl World {
             }
             let (offset, bit) = (self.random.below(length), self.random.below(8) as u8);
             disk.flip_bit(name, offset, bit);
-            let config = LogConfig::new("".into(), 1, identity, self.plan.durability);
-            let examined = Log::examine_on(Box::new(disk.clone()), config);
-            if examined.is_ok_and(|examined| can_tell(&examined)) {
+            // A second flip may shorten the log without a sign, behind the damage of the first (seed 273, disks).
+            let is_new = |shown: (usize, Option<u64>)| shown.0 > known.0 || shown.1 == known.1;
+            let examined = examine().ok().filter(can_tell);
+            let shown = examined.as_ref().map(shows);
+            if let Some(shown) = shown.filter(|shown| shown.0 > 0 && is_new(*shown)) {
+                known = shown;
                 self.coverage.rotten += 1;
                 self.machines[node].left.intact = false;
                 self.tell(|| {
@@ -147,6 +171,11 @@ impl World {
             // The branch of the last report: the link is gone.
             overrides: process.engine.replicator.overrides(),
         };
+        // The views of this step are committed, although the process has not counted them yet.
+        let is_new = |at: &Position| !self.views.iter().any(|(delivered, _)| delivered == at);
+        let pending = process.pending_views().any(is_new);
+        self.coverage.cut_off_pending += u64::from(pending);
+        self.coverage.lacked_room += u64::from(text.contains(NO_ROOM));
         process.cut_off = true;
         process.loses_connection();
         if !process.progress.admitted {

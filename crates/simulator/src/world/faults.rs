@@ -5,11 +5,14 @@ use trireme_log::MemoryDisk;
 
 use super::{Happening, World};
 use crate::fault::Fault;
-use crate::machine::{Input, Left, Machine};
+use crate::machine::{Ignored, Input, Left, Machine};
 use crate::mark::MemoryMark;
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Datadir;
+
+/// The longest duration that [`crate::fault_kind::Kind::fault`] draws.
+const LONGEST_FAULT_US: TimeUs = 5_000_000;
 
 impl World {
     /// Begins a fault of the plan, if it is possible now.
@@ -146,7 +149,13 @@ impl World {
                 self.plan_tick(node);
             }
             Fault::Override { node } | Fault::Beside { node } => self.force_primary(node),
-            Fault::Ignore { node, quorum, .. } => self.ignore(node, !quorum, quorum),
+            Fault::Ignore { node, quorum, .. } => {
+                let option = match quorum {
+                    true => Ignored::Quorum,
+                    false => Ignored::SplitBrain,
+                };
+                self.ignore(node, Some(option));
+            }
             Fault::Astray { node, .. } => {
                 self.start_empty(node);
                 let machine = &mut self.machines[node];
@@ -199,15 +208,27 @@ impl World {
     }
 
     fn strike_disk(&mut self, fault: &Fault) {
+        if let Fault::FullDisk { node, .. }
+        | Fault::FlushFails { node, .. }
+        | Fault::DeviceFails { node, .. } = *fault
+        {
+            let process = self.machines[node].process.as_deref();
+            let pending = process.is_some_and(|p| p.pending_views().next().is_some());
+            self.coverage.spoiled_pending += u64::from(pending);
+        }
         match *fault {
             Fault::FullDisk {
                 node, room_bytes, ..
             } => self.spoil_disk(node, Some(room_bytes)),
             Fault::FlushFails { node, .. } => self.spoil_disk(node, None),
             Fault::DeviceFails { node, .. } => self.fail_device(node),
-            Fault::NotesFail { node, log, .. } => self.fail_notes(node, log),
+            Fault::NotesFail {
+                node, notes, log, ..
+            } => self.fail_notes(node, notes, log),
             Fault::FlushHangs { node, for_us } => {
-                self.machines[node].hangs_until_us = self.now_us + for_us
+                // A hang that is longer than any other fault ends with the faults: a cluster of two stands still meanwhile.
+                let latest_us = self.plan.calm_us.max(self.now_us + LONGEST_FAULT_US);
+                self.machines[node].hangs_until_us = (self.now_us + for_us).min(latest_us);
             }
             Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
             _ => {}
@@ -279,20 +300,20 @@ impl World {
                 self.start_empty(node);
             }
             Fault::Isolate { node, .. } => self.machines[node].isolated -= 1,
-            Fault::Ignore { node, .. } => self.ignore(node, false, false),
+            Fault::Ignore { node, .. } => self.ignore(node, None),
             _ => {}
         }
     }
 
     /// Sets `pc.ignore_sb` and `pc.ignore_quorum`.
-    fn ignore(&mut self, node: NodeId, split_brain: bool, quorum: bool) {
+    fn ignore(&mut self, node: NodeId, option: Option<Ignored>) {
         let machine = &mut self.machines[node];
-        machine.ignores = split_brain || quorum;
+        machine.ignores = option;
         let process = machine.process.as_mut();
         if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
             let config = group.config_mut();
-            config.ignore_split_brain = split_brain;
-            config.ignore_quorum = quorum;
+            config.ignore_split_brain = option == Some(Ignored::SplitBrain);
+            config.ignore_quorum = option == Some(Ignored::Quorum);
         }
     }
 

@@ -48,7 +48,7 @@ impl World {
     }
 
     /// True if all nodes are members with a vote and hear each other: then submissions are ordered soon.
-    fn is_tidy(&self) -> bool {
+    pub(super) fn is_tidy(&self) -> bool {
         let nodes = || 0..self.machines.len();
         let cut = |(a, b)| a != b && self.network.is_cut(a, b);
         let pairs = || nodes().flat_map(|a| nodes().map(move |b| (a, b)));

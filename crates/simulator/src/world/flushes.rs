@@ -50,7 +50,11 @@ impl World {
         };
         // If another flush is due, the log has begun anew since.
         if progress.flushes.is_empty() {
-            progress.flushes.extend(process.engine.renew_flush(job));
+            let bytes = job.bytes();
+            let renewed = process.engine.renew_flush(job);
+            let covers_more = renewed.as_ref().is_some_and(|job| job.bytes() > bytes);
+            self.coverage.renewed += u64::from(covers_more);
+            progress.flushes.extend(renewed);
         }
         true
     }

@@ -8,6 +8,7 @@ mod faults;
 mod flow;
 mod flushes;
 mod founding;
+mod hangs;
 mod leadership;
 mod links;
 mod lying;
@@ -162,8 +163,8 @@ impl World {
                 is_reconnected: false,
                 detached: false,
                 hangs_until_us: 0,
-                ignores: false,
-                votes_fail: false,
+                ignores: None,
+                votes_fail: None,
                 was_synced: false,
             })
             .collect();

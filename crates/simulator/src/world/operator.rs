@@ -1,13 +1,13 @@
 //! The operator: reads the logs' advice, follows it, and decides where the cluster cannot.
 
-use trireme_group::{ComponentState, Uuid};
+use trireme_group::{ComponentState, Configuration, Uuid};
 use trireme_log::MemoryDisk;
 use trireme_replicator::Gtid;
 
 use super::survey::knows_all;
 use super::{Happening, World};
 use crate::fault::Fault;
-use crate::machine::{Left, Machine, Process};
+use crate::machine::{Ignored, Left, Machine, Process};
 use crate::seen::NodeId;
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
     /// other refuse each other for good: `overrides_meet` tests that case.
     pub(super) fn operator_might(&self, node: NodeId) -> bool {
         let mut machines = self.machines.iter();
-        let ignores = machines.any(|machine| machine.ignores);
+        let ignores = machines.any(|machine| machine.ignores.is_some());
         let process = self.machines[node].process.as_deref();
         !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
     }
@@ -35,7 +35,10 @@ impl World {
         let history = |node| process(node).map(|p| p.progress.history);
         let mut nodes = 0..self.machines.len();
         let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
-        let ignores = self.machines.iter().any(|machine| machine.ignores);
+        let ignores = self
+            .machines
+            .iter()
+            .any(|machine| machine.ignores.is_some());
         self.knows_overrides(node) && !anywhere && !ignores
     }
 
@@ -58,6 +61,29 @@ impl World {
         let has_database =
             !self.plan.nodes[node].arbitrator && !self.database_of(node).uuid.is_nil();
         has_database && knows_all
+    }
+
+    /// Counts a forced view that takes effect, by the operator's mistake that made it, if it was one.
+    pub(super) fn count_override(&mut self, node: NodeId, configuration: &Configuration, id: Uuid) {
+        let processes = || self.machines.iter().filter_map(|m| m.process.as_deref());
+        let history = |process: &Process| process.progress.history;
+        let own = self.machines[node].process.as_deref().map(history);
+        let is_beside = |process: &Process| {
+            process.component_state == ComponentState::Primary
+                && Some(history(process)) == own
+                && configuration.member(process.incarnation).is_none()
+        };
+        let beside = processes().any(is_beside);
+        self.coverage.beside += u64::from(beside);
+        if !id.0.ends_with(b"auto") {
+            return;
+        }
+        // At most one node has such an option.
+        match self.machines.iter().find_map(|machine| machine.ignores) {
+            Some(Ignored::SplitBrain) => self.coverage.split_brain_ignored += 1,
+            Some(Ignored::Quorum) => self.coverage.quorum_ignored += 1,
+            None => {}
+        }
     }
 
     /// The position with which the node would start now.

@@ -11,12 +11,15 @@ use trireme_replicator::{ControlDigest, Gtid, History, Replicator};
 use super::control::{see_kept, see_taken_in};
 use crate::digest;
 use crate::doom::Doom;
-use crate::machine::Progress;
+use crate::machine::{Progress, VotesFail};
 use crate::saved_state::SavedState;
 use crate::seen::{NodeId, Seen, TimeUs};
 use crate::server::Server;
 use crate::sketch::{self, Sketch};
 use crate::watch::Watch;
+
+/// The error of a promise for which there is no room.
+pub(super) const NO_ROOM: &str = "simulated lack of room";
 
 /// The parts of the world and of a node that the engine's host effects need.
 pub struct Outlet<'a> {
@@ -27,8 +30,8 @@ pub struct Outlet<'a> {
     pub promised: &'a mut Term,
     pub last_log: &'a mut Uuid,
     pub saved: &'a mut SavedState,
-    /// Writing the file of promises fails.
-    pub votes_fail: bool,
+    /// Why writing the file of promises fails, if it does.
+    pub votes_fail: Option<VotesFail>,
     pub outbox: &'a mut Vec<(Incarnation, Bytes)>,
     pub doom: &'a Doom,
     pub disk: &'a MemoryDisk,
@@ -51,12 +54,14 @@ impl Outlet<'_> {
     }
 
     fn writes_votes(&self) -> Result<(), NotKept> {
+        let error = |text: &str, is_lack| NotKept {
+            text: text.to_owned(),
+            is_lack,
+        };
         match self.votes_fail {
-            true => Err(NotKept {
-                text: "simulated failure".to_owned(),
-                is_lack: false,
-            }),
-            false => Ok(()),
+            Some(VotesFail::Error) => Err(error("simulated failure", false)),
+            Some(VotesFail::NoRoom) => Err(error(NO_ROOM, true)),
+            None => Ok(()),
         }
     }
 }
@@ -125,6 +130,15 @@ impl Host for Outlet<'_> {
 
     fn note(&mut self, text: &str) {
         let node = self.node;
+        // These notes are the only sign of a hang and of its end.
+        if text.contains("its disk does not answer") {
+            self.progress.hangs += 1;
+            self.progress.is_hanging = true;
+        } else if text.contains("the disk here does not answer") {
+            self.progress.handed_for_hang += 1;
+        } else if text.contains("answers again") {
+            self.progress.is_hanging = false;
+        }
         if text.starts_with("waiting for a majority") {
             self.progress.excluded = text.contains("To join them: stop this node");
         }
@@ -224,6 +238,7 @@ impl Host for Outlet<'_> {
             Sketch::of(4).and(&(checkpoint, term))
         });
         self.see(Seen::InForce { term });
+        self.progress.is_hanging = false; // the hanging flush was one of the old log
         self.configurations.clear();
         *self.control_shown = 0;
         self.see(Seen::BeganAnew {

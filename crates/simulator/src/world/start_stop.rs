@@ -78,6 +78,8 @@ impl World {
             component_state: ComponentState::Outside,
             left_out: false,
             held_up_us: None,
+            leads_us: None,
+            keeps_hanging_us: None,
             voter: false,
             intact: start == 1,
             configurations: Vec::new(),

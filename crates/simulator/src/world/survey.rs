@@ -1,6 +1,6 @@
 //! Looks over the whole world: limits that must hold, and signs that all is well.
 
-use trireme_group::{ComponentState, Configuration, PAYLOAD_MAX, Position, Uuid};
+use trireme_group::{ComponentState, Configuration, Member, PAYLOAD_MAX, Position, Uuid};
 use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
@@ -47,6 +47,7 @@ impl World {
             .filter(|id| !self.in_effect.contains(id))
         {
             // The configurations of the abandoned branch, and the nodes on it, no longer count.
+            self.count_override(node, &configuration, id);
             self.in_effect.push(id);
             self.delivered.retain(|(at, _)| *at < position);
         } else if !is_here {
@@ -60,6 +61,9 @@ impl World {
             self.coverage.loaded_views += u64::from(self.formed && loaded);
         }
         if last.is_none_or(|(at, _)| *at < position) {
+            let is_without_vote = |m: &Member| m.voter && m.weight == 0;
+            let without_vote = configuration.members.iter().any(is_without_vote);
+            self.coverage.without_vote += u64::from(without_vote);
             self.delivered.push((position, configuration));
         }
     }
@@ -337,6 +341,7 @@ impl World {
             }
             if self.plan.liar.is_none() {
                 self.look_at_flow(node, &status);
+                self.look_at_hang(node);
             }
             self.count_log(node);
         }
@@ -434,6 +439,8 @@ impl World {
         self.coverage.process(link.group.counters());
         self.coverage.ists += process.progress.ists;
         self.coverage.forks += process.progress.forks;
+        self.coverage.hangs += process.progress.hangs;
+        self.coverage.handed_for_hang += process.progress.handed_for_hang;
         let status = process.engine.replicator.status(&link.storage);
         self.coverage.commits += status.local_commits;
         self.coverage.conflicts += status.local_cert_failures;
