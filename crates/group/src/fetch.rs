@@ -31,7 +31,10 @@ pub(crate) struct Fetch {
     kept: u32,
     /// True if the log stages the payload while it comes in.
     stages: bool,
+    /// When the last bytes came, or were staged.
     pub progress_at: TimeMs,
+    /// When overdue parts were last requested again.
+    asked_at: TimeMs,
     /// The submission number and the head, once its origin has submitted the payload.
     pub submitted: Option<(u64, Bytes)>,
 }
@@ -85,7 +88,8 @@ impl Fetch {
 
     /// True if the rest is overdue.
     pub fn is_stuck(&self, now: TimeMs) -> bool {
-        self.asked > self.received() && now >= self.progress_at + TIMEOUT_MS
+        let since = self.progress_at.max(self.asked_at);
+        self.asked > self.received() && now >= since + TIMEOUT_MS
     }
 
     fn begin_anew(&mut self) {
@@ -111,6 +115,7 @@ impl Fetch {
             kept: 0,
             stages: bulk.len >= known.context.config().staged_bytes,
             progress_at: known.now(),
+            asked_at: 0,
             submitted: None,
         }
     }
@@ -167,8 +172,9 @@ impl Fetch {
         true
     }
 
+    /// Requests overdue parts again. That is no progress: without any, another source is asked.
     pub fn ask_again(&mut self, known: Known, out: &mut Vec<BulkOutput>) {
-        self.progress_at = known.now();
+        self.asked_at = known.now();
         if !planted(Mutant::LostPartNotAskedAgain) {
             self.asked = self.received();
         }

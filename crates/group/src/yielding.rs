@@ -82,11 +82,22 @@ impl<'a> Branches<'a> {
         }
         // A pending view in this log may already be in force: another member may have committed it, and acknowledged
         // more.
-        let is_without = !self.log.in_every_configuration(|c| seats(c, peer.replica));
-        let is_bound =
-            seats(committed, self.context.my_replica()) && !seats(committed, peer.replica);
-        is_without && (is_bound || !self.is_deserted_for(&status.overrides))
-            || self.component.is_primary() && self.has_majority_of_own_branch()
+        let is_without = |peer: &Peer| !self.log.in_every_configuration(|c| seats(c, peer.replica));
+        let is_bound = |peer: &Peer| {
+            seats(committed, self.context.my_replica()) && !seats(committed, peer.replica)
+        };
+        // A member that has joined those who went on alone is outvoted with them (simulator, seed 118 of `mistakes`).
+        let is_with_outvoted = || {
+            let mut peers = self.peers.connected();
+            peers.any(|(_, other)| {
+                let theirs = other.status.as_ref().map(|theirs| &theirs.overrides);
+                theirs == Some(&status.overrides) && is_without(other) && is_bound(other)
+            })
+        };
+        let is_deserted = || self.is_deserted_for(&status.overrides);
+        is_without(peer) && (is_bound(peer) || !is_deserted())
+            || is_with_outvoted() && !is_deserted()
+            || self.is_own_branch_primary() && self.has_majority_of_own_branch()
     }
 
     /// True if so many members are primary with these forced views that the others are no majority.
@@ -111,6 +122,21 @@ impl<'a> Branches<'a> {
     pub(crate) fn outvotes_peer(self, from: Incarnation) -> bool {
         let status = self.peers.status_of(from);
         status.is_some_and(|status| self.outvotes(from, status))
+    }
+
+    /// True if this process is primary, or has just heard one that is, with exactly this log's forced views.
+    fn is_own_branch_primary(self) -> bool {
+        let (committed, now) = (self.log.committed(), self.context.now());
+        let within_ms = self.context.config().leader_timeout_ms;
+        let is_primary = |status: &Status| {
+            status.component_state == ComponentState::Primary
+                && status.history == committed.history
+                && status.overrides == committed.overrides
+        };
+        let mut heard =
+            (self.peers.connected()).filter(|(_, peer)| now < peer.heard_at + within_ms);
+        self.component.is_primary()
+            || heard.any(|(_, peer)| peer.status.as_ref().is_some_and(is_primary))
     }
 
     /// True if the members with exactly this log's forced views are a majority.

@@ -53,7 +53,7 @@ pub(crate) enum Begun {
 
 /// Returns the reason for the process's end, in Galera's words: users, and MariaDB's suites, look for them at the start
 /// of the line.
-fn never_received(why: &str) -> String {
+pub(crate) fn never_received(why: &str) -> String {
     format!("Will never receive state. Need to abort. {why}")
 }
 

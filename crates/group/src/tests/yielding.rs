@@ -1,9 +1,10 @@
 //! Overrides of `pc.ignore_quorum` and `pc.ignore_sb` give way to a primary component without them (rule 11).
 
 use super::branches::comes_back;
-use super::cores::Cores;
-use crate::event::Event;
-use crate::ids::Uuid;
+use super::cores::{Cores, member};
+use crate::configuration::Member;
+use crate::event::{Event, Recovered};
+use crate::ids::{Incarnation, Uuid};
 use crate::message::ComponentState;
 use crate::yielding::yields;
 
@@ -112,6 +113,35 @@ fn who_has_left_those_who_went_on_waits_for_them() {
     cores.cut.clear();
     cores.pass(20_000);
     assert!(all_primary(&cores, &[1, 2, 3, 4, again]));
+}
+
+/// Node 3, which has no vote, is restarted and joins node 0, which has gone on alone. The others still list it.
+#[test]
+fn whoever_has_joined_those_who_went_on_alone_is_outvoted_with_them() {
+    let mut cores = Cores::of(3);
+    cores.start(member(3), Recovered::default());
+    cores.pass(1_000);
+    cores.nodes[0].group.config_mut().ignore_quorum = true;
+    cores.part(&[0], &[1, 2, 3]);
+    cores.pass(12_000);
+    assert!(all_primary(&cores, &[0, 1, 2, 3]));
+    assert_eq!(cores.members(1), ["node1", "node2", "node3"]);
+    cores.kill(3);
+    cores.part(&[1], &[2]);
+    cores.pass(12_000);
+    assert!(!all_primary(&cores, &[1]) && !all_primary(&cores, &[2]));
+    let again = Member {
+        incarnation: Incarnation(Uuid([50; 16])),
+        ..member(3)
+    };
+    let again = cores.start(again, Recovered::default());
+    cores.part(&[again], &[1, 2]);
+    cores.pass(3_000);
+    assert_eq!(cores.members(0), ["node0", "node3"]);
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[0, 1, 2, again]));
+    assert!(cores.nodes[0].group.overrides_in_log().is_empty());
 }
 
 #[test]

@@ -103,6 +103,7 @@ impl Joiner<'_> {
             None if self.transfer.awaits_script() && !self.has_donor() => self.give_up_snapshot(
                 "No member is left that could run a donor's script before the IST. Start this node again.",
             ),
+            None if self.transfer.is_early() => self.forked_in_transfer(),
             None => {
                 self.transfer.request_failed(false, self.context.now_ms());
                 let text = "Requesting state transfer failed: -11(Resource temporarily unavailable). \
@@ -112,7 +113,11 @@ impl Joiner<'_> {
                     self.tell_nobody_has_database();
                 }
             }
-            Some(donor) => self.transfer.donor_chosen(donor),
+            Some(donor) => {
+                if let Some(gtid) = self.transfer.donor_chosen(donor) {
+                    self.brought(gtid, 0);
+                }
+            }
         }
     }
 
@@ -186,11 +191,13 @@ impl Joiner<'_> {
         let received = self.transfer.server_received(gtid, rcode);
         let code = match received {
             Received::Unasked => Code::ConnFail,
-            Received::Kept | Received::Now => Code::Ok,
+            Received::Kept | Received::Now | Received::Foreign => Code::Ok,
         };
         self.out.answer(ticket, Answer::unordered(code));
-        if received == Received::Now {
-            self.brought(gtid, rcode);
+        match received {
+            Received::Now => self.brought(gtid, rcode),
+            Received::Foreign => self.forked_in_transfer(),
+            Received::Kept | Received::Unasked => {}
         }
     }
 

@@ -225,6 +225,7 @@ impl Replicator {
                     SstPhase::Requesting
                     | SstPhase::Prepared { .. }
                     | SstPhase::Submitted { .. }
+                    | SstPhase::Early { .. }
                     | SstPhase::Brought { .. },
                 ) => (LocalState::Joiner, "Joining"),
             },
@@ -328,6 +329,7 @@ impl Replicator {
                     SstPhase::Requesting
                     | SstPhase::Retry { .. }
                     | SstPhase::Submitted { .. }
+                    | SstPhase::Early { .. }
                     | SstPhase::Prepared { .. }
                     | SstPhase::GivenUp,
                 ) => NodeWait::Donor,

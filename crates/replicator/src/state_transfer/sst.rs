@@ -24,7 +24,9 @@ pub(crate) enum SstPhase {
         given_up: bool,
     },
     /// The request is submitted, and not ordered yet.
-    Submitted { request: Bytes },
+    Submitted { request: Bytes, given_up: bool },
+    /// The server has the SST, and the request is not ordered here yet: the donor may be on another branch.
+    Early { gtid: Gtid },
     /// A donor sends, or has sent (`is_sent`) and the server has not reported yet. None: it is not known any more.
     Receiving {
         donor: Option<Incarnation>,
@@ -54,6 +56,17 @@ impl SstPhase {
         }
     }
 
+    /// The server has an SST from a donor that this branch has not chosen yet. None: this branch may have done without
+    /// the request, so the donor may be on another one.
+    fn early(&self, gtid: Gtid) -> Option<SstPhase> {
+        match self {
+            SstPhase::Submitted {
+                given_up: false, ..
+            } => Some(SstPhase::Early { gtid }),
+            _ => None,
+        }
+    }
+
     /// Returns true if the server waits for an SST.
     fn is_prepared(&self) -> bool {
         matches!(
@@ -79,6 +92,8 @@ pub(crate) enum Received {
     /// It is handled when the control state is known again.
     Kept,
     Now,
+    /// The SST may be of another branch: this one has chosen no donor (rule 11).
+    Foreign,
     /// The server waits for no SST.
     Unasked,
 }
@@ -175,12 +190,17 @@ impl StateTransfer {
     /// Returns the request that must be submitted now.
     pub(crate) fn due_request(&mut self, now_ms: u64) -> Option<Bytes> {
         let phase = self.sst_mut()?;
-        let request = match phase {
-            SstPhase::Retry { request, at_ms, .. } if now_ms >= *at_ms => request.clone(),
+        let (request, given_up) = match phase {
+            SstPhase::Retry {
+                request,
+                at_ms,
+                given_up,
+            } if now_ms >= *at_ms => (request.clone(), *given_up),
             _ => return None,
         };
         *phase = SstPhase::Submitted {
             request: request.clone(),
+            given_up,
         };
         Some(request)
     }
@@ -189,11 +209,15 @@ impl StateTransfer {
     /// is repeated.
     pub(crate) fn request_failed(&mut self, given_up: bool, now_ms: u64) {
         if let Some(phase) = self.sst_mut() {
-            if let SstPhase::Submitted { request } = phase {
+            if let SstPhase::Submitted {
+                request,
+                given_up: before,
+            } = phase
+            {
                 *phase = SstPhase::Retry {
                     request: request.clone(),
                     at_ms: now_ms + RETRY_MS,
-                    given_up,
+                    given_up: given_up || *before,
                 };
             }
         }
@@ -201,17 +225,31 @@ impl StateTransfer {
 
     /// Returns true if a donor sends, or has sent, or may have been chosen to.
     pub(crate) fn is_sent(&self) -> bool {
-        self.may_have_donor() || matches!(self.sst(), Some(SstPhase::Receiving { .. }))
+        let has_come = matches!(
+            self.sst(),
+            Some(SstPhase::Receiving { .. } | SstPhase::Early { .. })
+        );
+        self.may_have_donor() || has_come
     }
 
     /// Returns true if an earlier request was given up: on another branch a donor may have been chosen.
     pub(crate) fn may_have_donor(&self) -> bool {
-        matches!(self.sst(), Some(SstPhase::Retry { given_up: true, .. }))
+        matches!(
+            self.sst(),
+            Some(
+                SstPhase::Retry { given_up: true, .. } | SstPhase::Submitted { given_up: true, .. }
+            )
+        )
     }
 
     /// Returns true if a request is under way to the order.
     pub(crate) fn is_asking(&self) -> bool {
-        matches!(self.sst(), Some(SstPhase::Submitted { .. }))
+        self.is_early() || matches!(self.sst(), Some(SstPhase::Submitted { .. }))
+    }
+
+    /// Returns true if the SST is here before the request is ordered.
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self.sst(), Some(SstPhase::Early { .. }))
     }
 
     /// Returns true once in a transfer: for the warning that no node has a database to give.
@@ -222,14 +260,17 @@ impl StateTransfer {
         }
     }
 
-    /// Notes that a donor was chosen.
-    pub(crate) fn donor_chosen(&mut self, donor: Incarnation) {
-        if let Some(phase) = self.sst_mut() {
+    /// Notes that a donor was chosen. Returns the position of its SST, if that is here already.
+    pub(crate) fn donor_chosen(&mut self, donor: Incarnation) -> Option<Gtid> {
+        let phase = self.sst_mut()?;
+        let early = match phase {
             // Retry: an earlier request, which was given up as lost, was ordered after all.
-            if let SstPhase::Submitted { .. } | SstPhase::Retry { .. } = phase {
-                *phase = SstPhase::receiving(Some(donor));
-            }
-        }
+            SstPhase::Submitted { .. } | SstPhase::Retry { .. } => None,
+            SstPhase::Early { gtid } => Some(*gtid),
+            _ => return None,
+        };
+        *phase = SstPhase::receiving(Some(donor));
+        early
     }
 
     /// Returns the donor that sends.
@@ -260,13 +301,27 @@ impl StateTransfer {
 
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
-        if self.sst().is_some_and(SstPhase::is_prepared) {
-            return Received::Now;
+        if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
+            if rcode != 0 || matches!(phase, SstPhase::Receiving { .. }) {
+                return Received::Now;
+            }
+            return match phase.early(gtid) {
+                Some(early) => {
+                    *phase = early;
+                    Received::Kept
+                }
+                None => Received::Foreign,
+            };
         }
         let is_admission = self.place() == Place::Admission;
         match &mut self.interrupted {
             Some(phase) if is_admission && phase.is_prepared() => {
-                *phase = SstPhase::Brought { gtid, rcode };
+                *phase = match phase {
+                    SstPhase::Submitted { .. } | SstPhase::Retry { .. } if rcode == 0 => {
+                        SstPhase::Early { gtid }
+                    }
+                    _ => SstPhase::Brought { gtid, rcode },
+                };
                 Received::Kept
             }
             _ => Received::Unasked,
@@ -307,17 +362,29 @@ impl StateTransfer {
             phase,
             SstPhase::Retry { given_up: true, .. }
                 | SstPhase::Submitted { .. }
+                | SstPhase::Early { .. }
                 | SstPhase::Receiving { .. }
                 | SstPhase::Brought { .. }
         );
+        let chosen = control.members.donor_of(me);
         let (phase, resumed) = match phase {
-            SstPhase::Retry { request, .. } | SstPhase::Submitted { request } => {
+            SstPhase::Retry { .. } | SstPhase::Submitted { .. } if chosen.is_some() => {
+                (SstPhase::receiving(chosen), Resumed::GoesOn)
+            }
+            SstPhase::Retry { request, .. } | SstPhase::Submitted { request, .. } => {
                 let retry = SstPhase::Retry {
                     request,
                     at_ms: now_ms,
                     given_up: under_way,
                 };
                 (retry, Resumed::GoesOn)
+            }
+            SstPhase::Early { gtid } => {
+                let resumed = match chosen {
+                    Some(_) => Resumed::Brought { gtid, rcode: 0 },
+                    None => Resumed::Forked,
+                };
+                (SstPhase::receiving(chosen), resumed)
             }
             SstPhase::Receiving { donor, is_sent } => {
                 received_meanwhile(control, me, donor.filter(|_| !is_sent))

@@ -38,6 +38,11 @@ fn received() -> Gtid {
     }
 }
 
+fn brought() -> Resumed {
+    let (gtid, rcode) = (received(), 0);
+    Resumed::Brought { gtid, rcode }
+}
+
 /// A control state in which the donor is a member, and sends or does not.
 fn control(is_member: bool, sends: bool) -> Control {
     let mut control = Control::found(Uuid([7; 16]), 9, Forks::default(), 1_000);
@@ -95,15 +100,12 @@ fn a_transfer_outlasts_a_log_that_begins_anew() {
 #[test]
 fn the_servers_word_is_kept_until_the_order_is_known_again() {
     let mut transfer = asking();
+    transfer.donor_chosen(donor());
     transfer.log_begins_anew();
     assert_eq!(transfer.server_received(received(), 0), Received::Kept);
-    let brought = Resumed::Brought {
-        gtid: received(),
-        rcode: 0,
-    };
     assert_eq!(
         transfer.resume(&control(true, false), me(), false, 0),
-        brought
+        brought()
     );
 
     let mut transfer = StateTransfer::closed();
@@ -117,6 +119,47 @@ fn the_servers_word_is_kept_until_the_order_is_known_again() {
         transfer.resume(&control(true, false), me(), false, 0),
         prepared
     );
+}
+
+/// The donor may be on another branch, whose entries the snapshot holds (simulator, seed 1242 of `mistakes`).
+#[test]
+fn a_snapshot_is_not_used_before_the_order_here_has_chosen_its_donor() {
+    let mut transfer = asking();
+    transfer.due_request(100);
+    assert_eq!(transfer.server_received(received(), 0), Received::Kept);
+    assert!(transfer.is_early() && transfer.is_asking() && transfer.is_sent());
+    assert_eq!(transfer.donor_chosen(donor()), Some(received()));
+    assert!(!transfer.is_early());
+
+    // An earlier request was given up, and is made again: either may have brought it.
+    let mut transfer = asking();
+    transfer.due_request(100);
+    transfer.request_failed(true, 100);
+    transfer.due_request(1_100);
+    assert!(transfer.may_have_donor());
+    assert_eq!(transfer.server_received(received(), 0), Received::Foreign);
+    assert_eq!(transfer.server_received(received(), -1), Received::Now);
+
+    // The log begins anew, and only the control state tells whether the donor was chosen on this branch.
+    for sends in [true, false] {
+        let mut transfer = asking();
+        transfer.due_request(100);
+        transfer.log_begins_anew();
+        assert_eq!(transfer.server_received(received(), 0), Received::Kept);
+        let resumed = transfer.resume(&control(true, sends), me(), false, 300);
+        assert_eq!(resumed, if sends { brought() } else { Resumed::Forked });
+    }
+}
+
+/// It goes on to wait for the donor that the control state names.
+#[test]
+fn a_donor_that_was_chosen_meanwhile_is_known_from_the_control_state() {
+    let mut transfer = asking();
+    transfer.due_request(100);
+    transfer.log_begins_anew();
+    let resumed = transfer.resume(&control(true, true), me(), false, 300);
+    assert_eq!(resumed, Resumed::GoesOn);
+    assert_eq!(transfer.receives_from(), Some(donor()));
 }
 
 #[test]
