@@ -3,7 +3,7 @@
 use super::points::{Factor, Point, limited_runs, lines, points_of};
 use super::{TPS, article};
 use crate::frame::{self, Axis, Chart, Record, Series, values};
-use crate::stats::{mean_interval, median};
+use crate::stats::median;
 
 /// The name of the article's line.
 const ARTICLE: &str = "article (2025)";
@@ -203,11 +203,7 @@ impl Drawing<'_> {
                 .iter()
                 .filter_map(|point| {
                     let all = self.values(system, figure, *point);
-                    Some(frame::Point {
-                        x: place(point),
-                        y: median(&all)?,
-                        interval: mean_interval(&all),
-                    })
+                    frame::Point::of(place(point), &all)
                 })
                 .collect(),
         };

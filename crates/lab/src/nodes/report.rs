@@ -3,7 +3,7 @@
 use super::plan::{Plan, SCHEMA};
 use super::points::{Factor, Point, limited_runs, points_of};
 use super::{ABSENT, BUFFER_POOL_MIB, TPS, article};
-use crate::frame::{Preset, Record, Table, paired_ratios, shown, values};
+use crate::frame::{BRACKETS, Preset, Record, Table, paired_ratios, shown, shown_ratio, values};
 use crate::stats::median;
 
 /// The paragraphs above the results.
@@ -58,9 +58,9 @@ pub fn description(plan: &Plan) -> Vec<String> {
             "The first level of each factor is the base, and the other levels are tried one at a time. Client 1 runs on node 1, \
              client 2 on node 2 and so on, in turns when there are more clients than nodes. {fresh} After every run all nodes held \
              the same rows in the schemas of all clients, or the run counts nowhere. The settings below are those of each system's \
-             first point; nodes and applier threads follow the point. Error bars and brackets are 95 % intervals of \
-             the mean over the repetitions; without them there was one run."
+             first point; nodes and applier threads follow the point."
         ),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -157,7 +157,7 @@ fn beside_the_article(records: &[Record], systems: &[String]) -> Table {
                 .iter()
                 .map(|s| shown(&values(records, s, TPS, here), 0)),
         );
-        let mut ratio = shown(&paired_ratios(records, ("trireme", "galera"), TPS, here), 2);
+        let mut ratio = shown_ratio(&paired_ratios(records, ("trireme", "galera"), TPS, here));
         let is_limited = |system| limited_runs(records, system, point) > 0;
         if is_limited("trireme") || is_limited("galera") {
             ratio += " (limited by the rate)";
