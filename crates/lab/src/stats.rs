@@ -48,6 +48,22 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     Some((sum / values.len() as f64).exp())
 }
 
+/// The geometric mean with its 95 % interval, that of the mean of the logarithms; the interval is `None` for a single
+/// value.
+pub fn geometric_mean_interval(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
+    let mean = geometric_mean(values)?;
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    let interval = mean_interval(&logs).map(|(low, high)| (low.exp(), high.exp()));
+    Some((mean, interval))
+}
+
+/// The least and the greatest value; `None` for fewer than two values.
+pub fn range(values: &[f64]) -> Option<(f64, f64)> {
+    let least = values.iter().copied().reduce(f64::min)?;
+    let greatest = values.iter().copied().reduce(f64::max)?;
+    (values.len() > 1).then_some((least, greatest))
+}
+
 /// The slope of the straight line nearest to the points (x, y), by least squares; None unless two x differ.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;

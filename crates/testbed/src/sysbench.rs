@@ -21,6 +21,9 @@ use crate::sysbench_report::{
 /// `oltp_read_write`, with its errors counted by number.
 const COUNTED: &str = include_str!("oltp_read_write_counted.lua");
 
+/// The parts of a line that says that a server went away: Lost connection, Server has gone away.
+const LOST: [&str; 2] = ["error 2013", "error 2006"];
+
 /// The reason why a run gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SysbenchError {
@@ -34,6 +37,16 @@ pub enum SysbenchError {
     #[error("sysbench on {node} failed: {reason}")]
     Failed {
         /// The node that it ran against.
+        node: String,
+        /// The telling line of its output.
+        reason: String,
+    },
+    /// A server ended during the load.
+    #[error(
+        "sysbench on {node}: a server died during the load, or closed the connection: its error.log says why; --resume measures again ({reason})"
+    )]
+    Lost {
+        /// The nodes that it ran against.
         node: String,
         /// The telling line of its output.
         reason: String,
@@ -392,9 +405,10 @@ fn error(node: String, lines: &[&str]) -> SysbenchError {
     } else if says(FORCED) {
         SysbenchError::Blocked { node }
     } else {
-        SysbenchError::Failed {
-            node,
-            reason: reason(lines),
+        let reason = reason(lines);
+        match LOST.iter().any(|lost| reason.contains(lost)) {
+            true => SysbenchError::Lost { node, reason },
+            false => SysbenchError::Failed { node, reason },
         }
     }
 }
@@ -448,6 +462,13 @@ mod tests {
             "FATAL: `thread_run' function failed: ...",
         ];
         assert!(reason(&lines).contains("2013"));
+        let lost = error("node1, node2".to_string(), &lines).to_string();
+        assert!(
+            lost.contains("a server died") && lost.contains("--resume"),
+            "{lost}"
+        );
+        let denied = error("node1".to_string(), &["FATAL: error 1045: Access denied"]);
+        assert!(matches!(denied, SysbenchError::Failed { .. }));
         assert_eq!(reason(&["a", "b", ""]), "b");
         assert_eq!(reason(&[]), "it ended without a word");
     }

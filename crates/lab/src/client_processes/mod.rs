@@ -16,7 +16,7 @@ use trireme_testbed::systems::{self, Deployed};
 use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
 use outcome::{Client, Ended, add_up};
-pub use outcome::{Latencies, Outcome, SECONDS};
+pub use outcome::{Latencies, Outcome, SECONDS, is_limited};
 pub use template::template;
 
 /// The interval between two looks at the processes.
@@ -87,6 +87,12 @@ impl ClientProcesses {
         self.clients * self.threads
     }
 
+    /// The transactions per second that all processes together offer; `None`: as many as possible.
+    fn offered(&self) -> Option<f64> {
+        let rate = f64::from(self.rate?);
+        Some(rate * self.clients as f64)
+    }
+
     /// The schemas, in the order of the processes.
     pub fn databases(&self) -> Vec<String> {
         (0..self.clients).map(database).collect()
@@ -147,7 +153,7 @@ pub fn measure(
         |seconds, seed| load.run(nodes, seconds, seed),
         || CpuTimes::of(deployed),
     );
-    outcome.put(spent, measured);
+    outcome.put(load.offered(), spent, measured);
     outcome.failure.map_or(Ok(()), Err)?;
     let databases = load.databases();
     let databases: Vec<&str> = databases.iter().map(String::as_str).collect();

@@ -3,11 +3,23 @@
 use trireme_testbed::sysbench_report::{Bucket, IntervalReport, Summary};
 
 use crate::cpu::CpuTimes;
-use crate::frame::{LabError, Measured};
+use crate::frame::{LabError, Measured, Record};
 use crate::stats::{percentile, standard_deviation};
 
 /// The figure: the seconds that the measurement lasted.
 pub const SECONDS: &str = "seconds";
+
+/// The figure: 1 if the clients' rate limited the throughput, else 0; missing without a rate.
+const LIMITED: &str = "limited_by_rate";
+
+/// With at least this share of the rate, the servers may be able to do more.
+const LIMIT: f64 = 0.97;
+
+/// Whether the rate of the clients limited a measurement: its throughput says nothing about the servers.
+pub fn is_limited(record: &Record) -> bool {
+    let limited = record.measured.figures.get(LIMITED);
+    record.complete && limited.is_some_and(|limited| *limited > 0.0)
+}
 
 /// The end of a process.
 pub(super) enum Ended {
@@ -132,13 +144,17 @@ impl Outcome {
         }
     }
 
-    /// Writes the figures, the seconds, and the processor time `spent`.
-    pub(super) fn put(&self, spent: CpuTimes, measured: &mut Measured) {
+    /// Writes the figures, the seconds, and the processor time `spent`. `offered`: the transactions per second that all
+    /// processes together offered at most.
+    pub(super) fn put(&self, offered: Option<f64>, spent: CpuTimes, measured: &mut Measured) {
         let mut put = |name: &str, value: f64| {
             measured.figures.insert(name.to_string(), value);
         };
         let each = self.transactions.max(1) as f64;
         put("tps", self.tps());
+        if let Some(offered) = offered {
+            put(LIMITED, f64::from(self.tps() >= LIMIT * offered));
+        }
         put("transactions", self.transactions as f64);
         put(SECONDS, self.seconds);
         put("conflicts", self.conflicts as f64);
@@ -294,12 +310,29 @@ mod tests {
             servers_ms: 60,
             client_ms: 30,
         };
-        outcome.put(spent, &mut measured);
+        outcome.put(None, spent, &mut measured);
+        assert!(!measured.figures.contains_key(LIMITED));
         assert_eq!(measured.figures["saturated_clients"], 1.0);
         assert_eq!(measured.figures["tps"], 15.0);
         assert_eq!(measured.figures["server_cpu_ms_per_tx"], 2.0);
         assert_eq!(measured.figures["least_to_most_client"], 0.5);
         assert!(!measured.figures.contains_key("p95_ms"));
+    }
+
+    #[test]
+    fn a_throughput_near_the_rate_shows_the_rate() {
+        let limited = |tps: f64| {
+            let mut outcome = add_up(Vec::new(), 10);
+            (outcome.transactions, outcome.seconds) = (10 * tps as u64, 10.0);
+            let mut measured = Measured::default();
+            let spent = CpuTimes {
+                servers_ms: 0,
+                client_ms: 0,
+            };
+            outcome.put(Some(2000.0), spent, &mut measured);
+            measured.figures[LIMITED]
+        };
+        assert_eq!((limited(1930.0), limited(1940.0)), (0.0, 1.0));
     }
 
     #[test]

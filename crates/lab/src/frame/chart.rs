@@ -2,6 +2,8 @@
 
 use plotters::prelude::*;
 
+use crate::stats::{median, range};
+
 /// The division of the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
@@ -11,15 +13,27 @@ pub enum Axis {
     Doubling,
 }
 
-/// A point, with the interval of its value if that is known.
+/// A point, with its range or interval if that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The place on the horizontal axis.
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// Its interval.
+    /// The ends of its bar.
     pub interval: Option<(f64, f64)>,
+}
+
+impl Point {
+    /// The point of a figure: the median of the repetitions with the least and the greatest, as in tables; `None` without
+    /// values.
+    pub fn of(x: f64, values: &[f64]) -> Option<Self> {
+        Some(Self {
+            x,
+            y: median(values)?,
+            interval: range(values),
+        })
+    }
 }
 
 /// The line of one system.
@@ -215,6 +229,13 @@ mod tests {
         assert_eq!(number(0.0125), "0.0125");
         assert_eq!(number(0.5), "0.50");
         assert_eq!(number(2500.4), "2500");
+    }
+
+    #[test]
+    fn a_point_has_the_figures_of_the_tables() {
+        let point = Point::of(8.0, &[9.0, 1.0, 2.0]).unwrap();
+        assert_eq!((point.y, point.interval), (2.0, Some((1.0, 9.0))));
+        assert_eq!(Point::of(8.0, &[2.0]).unwrap().interval, None);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Compares a figure between two sets of cells, paired by repetition, and judges claims by the result.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::claims::{State, Verdict};
-use super::record::{Cell, Record, values};
-use crate::stats::{geometric_mean, mean_interval};
+use super::record::{Cell, Record};
+use crate::stats::{geometric_mean_interval, mean_interval};
 
 /// The kind of comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,68 +34,157 @@ pub struct Side<'a> {
     pub chosen: &'a dyn Fn(&Cell) -> bool,
 }
 
-/// The values of `figure` on both sides, in each repetition that both have.
-fn pairs(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Vec<(f64, f64)> {
-    let mut repetitions: Vec<u32> = records.iter().map(|r| r.cell.repetition).collect();
-    repetitions.sort_unstable();
-    repetitions.dedup();
-    let value = |side: &Side, n: u32| {
-        let here = |cell: &Cell| (side.chosen)(cell) && cell.repetition == n;
-        values(records, side.system, figure, here).first().copied()
+/// The figure of both sides in a repetition.
+struct Pair {
+    repetition: u32,
+    first: f64,
+    second: f64,
+}
+
+/// The pairs of two sides.
+#[derive(Default)]
+struct Pairs {
+    all: Vec<Pair>,
+    /// Their builds.
+    builds: BTreeSet<String>,
+    /// The repetitions in which the sides are of different builds. A build is the lab's and Trireme's: another lab may
+    /// give another load or other settings to any system, so such cells do not compare.
+    apart: Vec<u32>,
+}
+
+impl Pairs {
+    /// The pairs of `figure` in the repetitions that both sides have.
+    fn of(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Self {
+        let side = |side: &Side| -> BTreeMap<u32, (f64, &str)> {
+            let own = records
+                .iter()
+                .filter(|r| r.complete && r.cell.system == side.system && (side.chosen)(&r.cell));
+            let value = |r: &Record| r.measured.figures.get(figure).copied();
+            let found = own.filter_map(|r| Some((r.cell.repetition, (value(r)?, &*r.commit))));
+            found.collect()
+        };
+        let (first, second) = (side(first), side(second));
+        let mut pairs = Self::default();
+        for (repetition, (first, build)) in first {
+            match second.get(&repetition) {
+                Some((second, other)) if build == *other => {
+                    pairs.builds.insert(build.to_string());
+                    pairs.all.push(Pair {
+                        repetition,
+                        first,
+                        second: *second,
+                    });
+                }
+                Some(_) => pairs.apart.push(repetition),
+                None => {}
+            }
+        }
+        pairs
+    }
+
+    /// The ratios by repetition.
+    fn ratios(&self) -> BTreeMap<u32, f64> {
+        let positive = self.all.iter().filter(|pair| pair.second > 0.0);
+        positive
+            .map(|pair| (pair.repetition, pair.first / pair.second))
+            .collect()
+    }
+}
+
+/// The ratios of `figure` of the first side to that of the second, by repetition. Both sides must be of one build there.
+pub fn ratios(records: &[Record], sides: (&Side, &Side), figure: &str) -> BTreeMap<u32, f64> {
+    Pairs::of(records, sides, figure).ratios()
+}
+
+/// The ratios of two systems' figures in the same cells, by repetition.
+pub fn paired_ratios(
+    records: &[Record],
+    (system, other): (&str, &str),
+    figure: &str,
+    chosen: impl Fn(&Cell) -> bool,
+) -> BTreeMap<u32, f64> {
+    let side = |system| Side {
+        system,
+        chosen: &chosen,
     };
-    repetitions
-        .into_iter()
-        .filter_map(|n| Some((value(first, n)?, value(second, n)?)))
-        .collect()
+    ratios(records, (&side(system), &side(other)), figure)
 }
 
-/// The ratios of `figure` of the first side to that of the second, in each repetition that both have.
-pub fn ratios(records: &[Record], sides: (&Side, &Side), figure: &str) -> Vec<f64> {
-    let pairs = pairs(records, sides, figure).into_iter();
-    pairs
-        .filter(|(_, second)| *second > 0.0)
-        .map(|(first, second)| first / second)
-        .collect()
-}
-
-/// The result of a comparison over the repetitions that both sides have: its mean and 95 % interval.
+/// The mean of a comparison over the repetitions, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
-    mean: f64,
+struct Mean {
+    value: f64,
     low: f64,
     high: f64,
     single: bool,
 }
 
+/// The result of a comparison over the repetitions that both sides have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// None if no repetition has both sides of one build.
+    mean: Option<Mean>,
+    /// The builds of the repetitions.
+    builds: BTreeSet<String>,
+    /// The repetitions that do not count, because their sides are of different builds.
+    apart: Vec<u32>,
+}
+
 impl Comparison {
     /// Compares `figure` of the two sides; None without a repetition that both have.
     pub fn of(records: &[Record], sides: (&Side, &Side), figure: &str, by: By) -> Option<Self> {
+        let pairs = Pairs::of(records, sides, figure);
         let difference = |part: f64| {
-            let pairs = pairs(records, sides, figure).into_iter();
-            let all: Vec<f64> = pairs.map(|(a, b)| a - part * b).collect();
+            let all: Vec<f64> = pairs
+                .all
+                .iter()
+                .map(|p| p.first - part * p.second)
+                .collect();
             let mean = all.iter().sum::<f64>() / all.len() as f64;
-            (!all.is_empty()).then(|| Self::new(mean, mean_interval(&all), all.len()))
+            (!all.is_empty()).then(|| Mean::new(mean, mean_interval(&all)))
         };
-        match by {
+        let mean = match by {
             By::Difference => difference(1.0),
             By::LessPart(part) => difference(part),
             By::Ratio => {
-                let all = ratios(records, sides, figure);
-                let mean = geometric_mean(&all)?;
-                let logs: Vec<f64> = all.iter().map(|ratio| ratio.ln()).collect();
-                let interval = mean_interval(&logs).map(|(low, high)| (low.exp(), high.exp()));
-                Some(Self::new(mean, interval, all.len()))
+                let all: Vec<f64> = pairs.ratios().into_values().collect();
+                geometric_mean_interval(&all).map(|(mean, interval)| Mean::new(mean, interval))
             }
-        }
+        };
+        let Pairs { builds, apart, .. } = pairs;
+        (mean.is_some() || !apart.is_empty()).then_some(Self {
+            mean,
+            builds,
+            apart,
+        })
     }
 
-    fn new(mean: f64, interval: Option<(f64, f64)>, runs: usize) -> Self {
-        let (low, high) = interval.unwrap_or((mean, mean));
+    /// Its mean, if it has one, as text.
+    fn text(&self) -> String {
+        let apart: Vec<String> = self.apart.iter().map(u32::to_string).collect();
+        let apart = apart.join(", ");
+        match self.mean {
+            Some(mean) if apart.is_empty() => mean.text(),
+            Some(mean) => {
+                format!(
+                    "{} without repetition {apart} (of different builds)",
+                    mean.text()
+                )
+            }
+            None => format!("no pair of one build (repetition {apart})"),
+        }
+    }
+}
+
+impl Mean {
+    /// The interval is None for a single run.
+    fn new(value: f64, interval: Option<(f64, f64)>) -> Self {
+        let (low, high) = interval.unwrap_or((value, value));
         Self {
-            mean,
+            value,
             low,
             high,
-            single: runs == 1,
+            single: interval.is_none(),
         }
     }
 
@@ -112,72 +203,131 @@ impl Comparison {
 
     fn text(&self) -> String {
         match self.single {
-            true => format!("{:.2}", self.mean),
-            false => format!("{:.2} [{:.2}, {:.2}]", self.mean, self.low, self.high),
+            true => format!("{:.2}", self.value),
+            false => format!("{:.2} [{:.2}, {:.2}]", self.value, self.low, self.high),
         }
     }
 }
 
 /// Judges several named comparisons: a claim holds if all of them hold, and fails if one fails.
 pub fn judge(parts: &[(String, Option<Comparison>)], wanted: Wanted) -> Verdict {
-    let measured: Vec<(&String, Comparison)> = parts
+    let compared: Vec<(&String, &Comparison)> = parts
         .iter()
-        .filter_map(|(name, comparison)| Some((name, (*comparison)?)))
+        .filter_map(|(name, comparison)| Some((name, comparison.as_ref()?)))
         .collect();
-    let states: Vec<State> = measured.iter().map(|(_, c)| c.state(wanted)).collect();
+    let means: Vec<Mean> = compared.iter().filter_map(|(_, c)| c.mean).collect();
+    let states: Vec<State> = means.iter().map(|mean| mean.state(wanted)).collect();
     let state = match states.as_slice() {
-        [] => State::NotMeasured,
+        _ if compared.is_empty() => State::NotMeasured,
         all if all.contains(&State::Fails) => State::Fails,
         all if all.contains(&State::Open) || all.len() < parts.len() => State::Open,
         _ => State::Holds,
     };
-    let texts: Vec<String> = measured
+    let texts: Vec<String> = compared
         .iter()
         .map(|(name, comparison)| format!("{name}: {}", comparison.text()))
         .collect();
-    let evidence = match texts.is_empty() {
+    let mut evidence = match texts.is_empty() {
         true => "no data".to_string(),
-        false => {
-            let single = measured.iter().any(|(_, comparison)| comparison.single);
-            texts.join(", ") + if single { "; single runs" } else { "" }
-        }
+        false => texts.join(", "),
     };
+    if means.iter().any(|mean| mean.single) {
+        evidence += "; single runs";
+    }
+    let builds: BTreeSet<&str> = compared
+        .iter()
+        .flat_map(|(_, c)| c.builds.iter().map(String::as_str))
+        .collect();
+    if builds.len() > 1 {
+        let names: Vec<&str> = builds.into_iter().collect();
+        evidence += &format!("; cells of builds {}", names.join(", "));
+    }
     Verdict { state, evidence }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::fixtures;
 
-    const ONE: Comparison = Comparison {
-        mean: 1.1,
-        low: 1.05,
-        high: 1.15,
-        single: false,
-    };
+    fn mean(value: f64, interval: Option<(f64, f64)>) -> Option<Comparison> {
+        Some(Comparison {
+            mean: Some(Mean::new(value, interval)),
+            builds: BTreeSet::new(),
+            apart: Vec::new(),
+        })
+    }
+
+    fn one() -> Option<Comparison> {
+        mean(1.1, Some((1.05, 1.15)))
+    }
 
     fn state(parts: &[Option<Comparison>], wanted: Wanted) -> State {
-        let parts: Vec<(String, Option<Comparison>)> =
-            parts.iter().map(|c| ("x".to_string(), *c)).collect();
+        let parts: Vec<(String, Option<Comparison>)> = parts
+            .iter()
+            .map(|comparison| ("x".to_string(), comparison.clone()))
+            .collect();
         judge(&parts, wanted).state
     }
 
     #[test]
     fn an_interval_around_the_bound_settles_nothing() {
-        assert_eq!(state(&[Some(ONE)], Wanted::Above(1.0)), State::Holds);
-        assert_eq!(state(&[Some(ONE)], Wanted::Above(1.1)), State::Open);
-        assert_eq!(state(&[Some(ONE)], Wanted::Above(1.2)), State::Fails);
-        assert_eq!(state(&[Some(ONE)], Wanted::Below(1.2)), State::Holds);
+        assert_eq!(state(&[one()], Wanted::Above(1.0)), State::Holds);
+        assert_eq!(state(&[one()], Wanted::Above(1.1)), State::Open);
+        assert_eq!(state(&[one()], Wanted::Above(1.2)), State::Fails);
+        assert_eq!(state(&[one()], Wanted::Below(1.2)), State::Holds);
     }
 
     #[test]
     fn all_parts_must_hold_and_be_measured() {
-        let low = Comparison::new(0.9, None, 1);
-        assert_eq!(state(&[Some(ONE), None], Wanted::Above(1.0)), State::Open);
-        assert_eq!(
-            state(&[Some(ONE), Some(low)], Wanted::Above(1.0)),
-            State::Fails
-        );
+        let low = mean(0.9, None);
+        assert_eq!(state(&[one(), None], Wanted::Above(1.0)), State::Open);
+        assert_eq!(state(&[one(), low], Wanted::Above(1.0)), State::Fails);
         assert_eq!(state(&[None], Wanted::Above(1.0)), State::NotMeasured);
+    }
+
+    /// The verdict on `a` being above `b`, from repetitions with the builds of both sides.
+    fn of_builds(builds: &[(&str, &str)]) -> Verdict {
+        let record = |system: &str, repetition: u32, value: f64, build: &str| Record {
+            commit: build.to_string(),
+            ..fixtures::record(
+                fixtures::cell(system, [("c", 1)], repetition),
+                [("x", value)],
+            )
+        };
+        let pair = |(n, (a, b)): (u32, &(&str, &str))| {
+            let value = 2.0 + 0.01 * f64::from(n);
+            [record("a", n, value, a), record("b", n, 1.0, b)]
+        };
+        let records: Vec<Record> = (1..).zip(builds).flat_map(pair).collect();
+        let side = |system| Side {
+            system,
+            chosen: &|_: &Cell| true,
+        };
+        let sides = (&side("a"), &side("b"));
+        let ratio = Comparison::of(&records, sides, "x", By::Ratio);
+        judge(&[("a / b".to_string(), ratio)], Wanted::Above(1.0))
+    }
+
+    #[test]
+    fn cells_of_different_builds_are_no_pair() {
+        let verdict = of_builds(&[("new", "new"), ("new", "new"), ("new", "old")]);
+        assert_eq!(verdict.state, State::Holds);
+        let evidence = &verdict.evidence;
+        assert!(evidence.starts_with("a / b: 2.01 ["), "{evidence}");
+        assert!(
+            evidence.ends_with("] without repetition 3 (of different builds)"),
+            "{evidence}"
+        );
+        let verdict = of_builds(&[("new", "old")]);
+        assert_eq!(verdict.state, State::Open);
+        let why = "a / b: no pair of one build (repetition 1)";
+        assert_eq!(verdict.evidence, why);
+    }
+
+    #[test]
+    fn a_figure_of_several_builds_names_them() {
+        let verdict = of_builds(&[("new", "new"), ("old", "old")]);
+        assert!(verdict.evidence.ends_with("; cells of builds new, old"));
     }
 }

@@ -151,6 +151,7 @@ impl LabError {
             Self::Oltp(OltpError::Sysbench(error)) => matches!(
                 error,
                 SysbenchError::Failed { .. }
+                    | SysbenchError::Lost { .. }
                     | SysbenchError::Saturated { .. }
                     | SysbenchError::Blocked { .. }
             ),

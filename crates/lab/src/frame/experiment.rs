@@ -12,7 +12,6 @@ use super::error::LabError;
 use super::ground::Ground;
 use super::record::{Cell, Measured, Record};
 use super::servers::Servers;
-use crate::stats::{mean_interval, median};
 use crate::work_dir::empty_template;
 
 /// A table of the report.
@@ -24,17 +23,6 @@ pub struct Table {
     pub header: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
-}
-
-/// Formats a figure for a table: the median of the repetitions with the 95 % interval of their mean.
-pub fn shown(values: &[f64], digits: usize) -> String {
-    let Some(middle) = median(values) else {
-        return "-".to_string();
-    };
-    match mean_interval(values) {
-        Some((low, high)) => format!("{middle:.digits$} [{low:.digits$}, {high:.digits$}]"),
-        None => format!("{middle:.digits$}"),
-    }
 }
 
 /// An experiment from the literature of the field. It runs on servers, unless it has a ground of its own.

@@ -1,9 +1,8 @@
 //! Whether one system is faster than another at every level of a factor.
 
 use super::claims::{State, Verdict};
-use super::compare::{Side, ratios};
+use super::compare::{By, Comparison, Side, Wanted, judge};
 use super::record::{Cell, Record};
-use crate::stats::{geometric_mean, mean_interval};
 
 /// Judges whether `figure` (more is better) of `system` is above that of `other` at every level of `factor`, among the
 /// cells that `chosen` picks. A level counts as faster or slower if the 95 % interval of the paired ratios excludes 1;
@@ -22,67 +21,37 @@ pub fn faster_everywhere(
         .collect();
     levels.sort_unstable();
     levels.dedup();
-    let mut states = Vec::new();
-    let mut parts = Vec::new();
-    let mut single = false;
-    for &level in &levels {
-        let ratios = paired_ratios(records, (system, other), figure, |cell| {
-            chosen(cell) && cell.number(factor) == level
-        });
-        let Some(mean) = geometric_mean(&ratios) else {
-            continue;
-        };
-        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-        let (low, high) = mean_interval(&logs).unwrap_or((mean.ln(), mean.ln()));
-        single |= ratios.len() == 1;
-        states.push(match (low > 0.0, high < 0.0) {
-            (true, _) => State::Holds,
-            (_, true) => State::Fails,
-            _ => State::Open,
-        });
-        let range = match ratios.len() {
-            1 => String::new(),
-            _ => format!(" [{:.2}, {:.2}]", low.exp(), high.exp()),
-        };
-        parts.push(format!("{level}: {mean:.2}{range}"));
-    }
-    let state = match states.as_slice() {
-        [] => State::NotMeasured,
-        all if all.contains(&State::Fails) => State::Fails,
-        all if all.contains(&State::Open) => State::Open,
-        // If a level has no data, the claim about every level stays open.
-        all if all.len() < levels.len() => State::Open,
-        _ => State::Holds,
+    let parts: Vec<(String, Option<Comparison>)> = levels
+        .iter()
+        .map(|&level| {
+            let here = |cell: &Cell| chosen(cell) && cell.number(factor) == level;
+            let side = |system| Side {
+                system,
+                chosen: &here,
+            };
+            let sides = (&side(system), &side(other));
+            let ratio = Comparison::of(records, sides, figure, By::Ratio);
+            (level.to_string(), ratio)
+        })
+        .collect();
+    let wanted = Wanted::Above(1.0);
+    let Verdict { state, evidence } = judge(&parts, wanted);
+    let is_faster = |part: &&(String, Option<Comparison>)| {
+        judge(std::slice::from_ref(*part), wanted).state == State::Holds
     };
-    let faster = states.iter().filter(|s| **s == State::Holds).count();
-    let evidence = match states.len() {
-        0 => "no data".to_string(),
+    let faster = parts.iter().filter(is_faster).count();
+    let evidence = match parts.iter().filter(|(_, ratio)| ratio.is_some()).count() {
+        0 => evidence,
         n => format!(
-            "faster at {faster} of {n} levels; {system} / {other} at {factor} {}{}{}",
-            parts.join(", "),
+            "faster at {faster} of {n} levels; {system} / {other} at {factor} {evidence}{}",
             if n < levels.len() {
                 "; not all levels were measured"
             } else {
                 ""
             },
-            if single { "; single runs" } else { "" }
         ),
     };
     Verdict { state, evidence }
-}
-
-/// The ratios of two systems' figures, in the repetitions that both have.
-pub fn paired_ratios(
-    records: &[Record],
-    (system, other): (&str, &str),
-    figure: &str,
-    chosen: impl Fn(&Cell) -> bool,
-) -> Vec<f64> {
-    let side = |system| Side {
-        system,
-        chosen: &chosen,
-    };
-    ratios(records, (&side(system), &side(other)), figure)
 }
 
 #[cfg(test)]

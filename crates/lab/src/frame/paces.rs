@@ -17,7 +17,7 @@ pub fn warning(records: &[Record]) -> Option<String> {
     (fast.1 > slow.1 * UNEVEN).then(|| {
         format!(
             "Repetition {} ran {:.1} times as fast as repetition {} (another machine, or another load beside it): absolute \
-             figures and their intervals mix both; ratios are taken within a repetition.",
+             figures and their brackets mix both; ratios are taken within a repetition.",
             fast.0,
             fast.1 / slow.1,
             slow.0

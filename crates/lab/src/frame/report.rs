@@ -127,24 +127,9 @@ impl<G: Ground> Report<'_, G> {
     /// The warnings before the figures: data of several builds or paces, and cells that are missing or not counted.
     pub fn warnings(&self) -> Vec<String> {
         let records = self.records();
-        let complete = records.iter().filter(|r| r.complete);
-        let done: BTreeSet<_> = complete.map(|r| &r.cell).collect();
+        let done: BTreeSet<_> = self.counted().map(|r| &r.cell).collect();
         let mut all = Vec::new();
-        let builds = builds(records);
-        if builds.len() > 1 {
-            let names = builds.iter().copied().collect::<Vec<_>>().join(", ");
-            all.push(format!(
-                "Of {} builds ({names}): compare cells of one build only, results.csv names it.",
-                builds.len()
-            ));
-        }
-        if self.notebook.parts().len() > 1 {
-            all.push(
-                "The machine or a program on it changed during the run: compare cells of one time only, the table \
-                 \"Machine and programs\" tells them apart."
-                    .to_string(),
-            );
-        }
+        all.extend(self.change());
         all.extend(paces::warning(records));
         if done.len() < self.planned.len() {
             all.push(format!(
@@ -159,16 +144,44 @@ impl<G: Ground> Report<'_, G> {
         all
     }
 
+    /// The records that count.
+    fn counted(&self) -> impl Iterator<Item = &Record> {
+        self.records().iter().filter(|r| r.complete)
+    }
+
+    /// The builds of the records that count.
+    fn builds(&self) -> Vec<&str> {
+        let builds: BTreeSet<&str> = self.counted().map(|r| r.commit.as_str()).collect();
+        builds.into_iter().collect()
+    }
+
+    /// The warning that the records that count are of several builds, or were made on a machine or with programs that
+    /// changed meanwhile. Another build is both, and warned of once.
+    fn change(&self) -> Option<String> {
+        let builds = self.builds();
+        let part_of = |r: &Record| {
+            let mut parts = self.notebook.parts().iter();
+            parts.rfind(|part| part.since <= r.date)
+        };
+        let mut parts = self.counted().filter_map(part_of);
+        let first = parts.next();
+        let has_changed = first.is_some_and(|first| parts.any(|p| !p.goes_on_as(&first.facts)));
+        let what = match builds.len() {
+            0 | 1 if !has_changed => return None,
+            0 | 1 => "The machine or a program on it changed during the run".to_string(),
+            n => format!("Of {n} builds ({})", builds.join(", ")),
+        };
+        Some(format!(
+            "{what}: ratios pair cells of one build and repetition only, other figures mix all; the table \"Machine and \
+             programs\" tells the parts of the run apart, and results.csv names the date and the build of each cell."
+        ))
+    }
+
     /// The dates and commits of the measurements.
     pub fn provenance(&self) -> String {
-        let records = self.records();
-        let dates = || records.iter().map(|r| r.date.as_str());
+        let dates = || self.counted().map(|r| r.date.as_str());
         let (first, last) = (dates().min().unwrap_or(""), dates().max().unwrap_or(""));
-        let commits = builds(records).into_iter().collect::<Vec<_>>().join(", ");
+        let commits = self.builds().join(", ");
         format!("Measured from {first} to {last} (UTC), built from {commits}.")
     }
-}
-
-fn builds(records: &[Record]) -> BTreeSet<&str> {
-    records.iter().map(|r| r.commit.as_str()).collect()
 }

@@ -357,27 +357,31 @@ fn lock_path() -> PathBuf {
 
 /// Fails before any start if memory or disk is too small.
 fn enough<G: Ground>(experiment: &dyn Experiment<G>) -> Result<(), LabError> {
-    let (memory, disk) = experiment.needs_mib();
-    let too_little = |what: String, needed_mib, free_mib, remedy| LabError::TooLittle {
-        what,
-        needed_mib,
-        free_mib,
-        remedy,
-    };
-    let free = facts::free_memory_mib();
-    if free < memory {
-        let remedy = "end other programs, or take a smaller --preset";
-        return Err(too_little("memory".to_string(), memory, free, remedy));
-    }
     let dir = work_dir();
     let stat = statvfs(&dir).map_err(|error| LabError::io(&dir)(error.into()))?;
-    let free = (stat.f_bavail * stat.f_frsize) >> 20;
-    if free < disk {
-        let what = format!("disk at {}", dir.display());
-        let remedy = "make room, or set TMPDIR to another directory";
-        return Err(too_little(what, disk, free, remedy));
-    }
-    Ok(())
+    let free_mib = (
+        facts::free_memory_mib(),
+        (stat.f_bavail * stat.f_frsize) >> 20,
+    );
+    is_enough(experiment.needs_mib(), free_mib, &dir)
+}
+
+/// Compares needed and free MiB: of memory, and of the disk that holds `dir`.
+fn is_enough(needed: (u64, u64), free: (u64, u64), dir: &Path) -> Result<(), LabError> {
+    let check = |what: String, needed_mib, free_mib, remedy| match free_mib < needed_mib {
+        false => Ok(()),
+        true => Err(LabError::TooLittle {
+            what,
+            needed_mib,
+            free_mib,
+            remedy,
+        }),
+    };
+    let smaller = "end other programs, or take a smaller --preset";
+    check("memory".to_string(), needed.0, free.0, smaller)?;
+    let what = format!("disk at {}", dir.display());
+    let room = "make room, or set TMPDIR to another directory";
+    check(what, needed.1, free.1, room)
 }
 
 fn now() -> String {

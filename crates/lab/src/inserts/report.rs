@@ -3,10 +3,9 @@
 use super::load::Extent;
 use super::{Plan, RATE, SETTINGS};
 use crate::frame::{
-    Axis, Cell, Chart, Claim, Point, Record, Series, State, Table, Verdict, faster_everywhere,
-    shown, values,
+    Axis, BRACKETS, Cell, Chart, Claim, Place, Point, Record, Series, State, Table, Verdict,
+    beside_galera, faster_everywhere, shown, values,
 };
-use crate::stats::{mean_interval, median};
 
 /// The system with which the article compares Galera.
 const RIVAL: &str = "semisync";
@@ -38,8 +37,7 @@ pub fn description(plan: &Plan, extent: Extent, nodes: usize) -> Vec<String> {
              {order} After every run the rows of all nodes were compared with each other and counted against the inserts \
              acknowledged."
         ),
-        "Error bars and brackets are 95 % intervals of the mean over the repetitions; without them there was one run."
-            .to_string(),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -66,11 +64,7 @@ pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
 fn line(records: &[Record], system: &str, settings: &str, figure: &str) -> Series {
     let points = levels(records).into_iter().filter_map(|level| {
         let all = values(records, system, figure, at(settings, level));
-        Some(Point {
-            x: level as f64,
-            y: median(&all)?,
-            interval: mean_interval(&all),
-        })
+        Point::of(level as f64, &all)
     });
     Series {
         name: system.to_string(),
@@ -147,7 +141,28 @@ pub fn tables(records: &[Record], systems: &[String]) -> Vec<Table> {
             });
         }
     }
+    tables.push(against_galera(records));
+    tables.retain(|table| !table.rows.is_empty());
     tables
+}
+
+fn against_galera(records: &[Record]) -> Table {
+    let levels = levels(records);
+    let place = |settings: &'static str, level: u64| Place {
+        levels: vec![settings.to_string(), level.to_string()],
+        has: Box::new(at(settings, level)),
+    };
+    let all = |(settings, _): &(&'static str, _)| {
+        let settings = *settings;
+        levels.iter().map(move |level| place(settings, *level))
+    };
+    let places: Vec<Place> = SETTINGS.iter().flat_map(all).collect();
+    let figures = [
+        (RATE, "inserts/s"),
+        ("p95_ms", "95th percentile"),
+        ("server_cpu_ms_per_insert", "servers, CPU per insert"),
+    ];
+    beside_galera(records, &["settings", "connections"], &places, &figures)
 }
 
 pub fn claims(records: &[Record]) -> Vec<Claim> {

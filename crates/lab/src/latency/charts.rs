@@ -6,7 +6,6 @@ use super::failover::{FAULT_AT, GAP};
 use super::report::{distinct, row_name};
 use super::restart;
 use crate::frame::{Axis, Cell, Chart, Point, Record, Series, values};
-use crate::stats::{mean_interval, median};
 
 /// All charts that have data.
 pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
@@ -148,15 +147,9 @@ fn around_faults(records: &[Record], systems: &[String]) -> Vec<Chart> {
     cases.map(chart).collect()
 }
 
-/// Medians with the interval of the mean.
+/// Medians with the least and the greatest, as in tables.
 fn summed_up(levels: impl Iterator<Item = (f64, Vec<f64>)>) -> Vec<Point> {
-    let points = levels.filter_map(|(x, all)| {
-        Some(Point {
-            x,
-            y: median(&all)?,
-            interval: mean_interval(&all),
-        })
-    });
+    let points = levels.filter_map(|(x, all)| Point::of(x, &all));
     points.collect()
 }
 

@@ -288,7 +288,7 @@ mod tests {
         records[1].complete = false;
         records[1].note = Interrupted.to_string();
         let judged = |records: &[Record]| gaps(records).remove(0).trireme;
-        assert_eq!(judged(&records).state, State::Holds);
+        assert_eq!(judged(&records).state, State::Open);
         records[1].note = "of the 7 inserts ... the table has 6".to_string();
         let open = judged(&records);
         assert_eq!(open.state, State::Open);
@@ -297,6 +297,22 @@ mod tests {
         assert_eq!(judged(&records[1..]).state, State::Open);
         records.push(killed(TRIREME, "other", 2, 90.0, 10.0));
         assert_eq!(judged(&records).state, State::Holds);
+    }
+
+    #[test]
+    fn one_good_trial_of_ten_planned_ones_settles_nothing() {
+        let mut records: Vec<Record> = (2..=10)
+            .map(|n| Record::not_measured(killed(TRIREME, "other", n, 0.0, 0.0).cell))
+            .collect();
+        let judged = |records: &[Record]| gaps(records).remove(0).trireme;
+        assert_eq!(judged(&records).state, State::NotMeasured);
+        records.push(killed(TRIREME, "other", 1, 90.0, 10.0));
+        let open = judged(&records);
+        assert_eq!(open.state, State::Open);
+        assert!(open.evidence.ends_with("; 9 trials not measured yet"));
+        // One beyond its bound refutes the goal all the same.
+        records.push(killed(TRIREME, "other", 2, 190.0, 10.0));
+        assert_eq!(judged(&records).state, State::Fails);
     }
 
     #[test]

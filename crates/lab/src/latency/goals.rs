@@ -38,8 +38,10 @@ pub fn in_every_trial(
         let trials = complete.iter();
         let trials = trials.filter_map(|r| Some((row_name(r), value(r)?, bound(r))));
         let trials: Vec<_> = trials.collect();
+        let (failed, not_measured) = not_made(&of_system);
         let unseen = Unseen {
-            failed: failed(&of_system),
+            failed,
+            not_measured,
             without_figure: complete.len() - trials.len(),
         };
         verdict(&trials, unseen, unit)
@@ -47,16 +49,22 @@ pub fn in_every_trial(
     Claim::of(text, judge)
 }
 
-/// The number of trials that failed and were not repeated. A trial that the user interrupted has not failed.
-fn failed(records: &[&Record]) -> usize {
+/// The numbers of trials that failed and were not repeated, and of all others that are still to be measured: planned,
+/// or interrupted by the user.
+fn not_made(records: &[&Record]) -> (usize, usize) {
     let interrupted = Interrupted.to_string();
-    let is_made = |cell: &Cell| records.iter().any(|r| r.complete && r.cell == *cell);
-    let failed = records
+    let made: BTreeSet<&Cell> = records
         .iter()
-        .filter(|r| !r.complete && r.note != interrupted && r.note != NOT_MEASURED)
-        .filter(|r| !is_made(&r.cell));
-    let cells: BTreeSet<&Cell> = failed.map(|r| &r.cell).collect();
-    cells.len()
+        .filter(|r| r.complete)
+        .map(|r| &r.cell)
+        .collect();
+    let open = || records.iter().filter(|r| !made.contains(&r.cell));
+    let all: BTreeSet<&Cell> = open().map(|r| &r.cell).collect();
+    let failed: BTreeSet<&Cell> = open()
+        .filter(|r| r.note != interrupted && r.note != NOT_MEASURED)
+        .map(|r| &r.cell)
+        .collect();
+    (failed.len(), all.len() - failed.len())
 }
 
 /// The numbers of trials without a value.
@@ -64,6 +72,8 @@ fn failed(records: &[&Record]) -> usize {
 struct Unseen {
     /// They failed and were not repeated.
     failed: usize,
+    /// They are planned, or were interrupted.
+    not_measured: usize,
     /// They have no such figure: nothing was there to measure.
     without_figure: usize,
 }
@@ -97,6 +107,9 @@ fn verdict(trials: &[(String, f64, Bound)], unseen: Unseen, unit: &str) -> Verdi
     if unseen.failed > 0 {
         evidence.push(format!("{} trials failed", unseen.failed));
     }
+    if unseen.not_measured > 0 {
+        evidence.push(format!("{} trials not measured yet", unseen.not_measured));
+    }
     if unseen.without_figure > 0 {
         evidence.push(format!(
             "{} trials without the figure",
@@ -108,7 +121,7 @@ fn verdict(trials: &[(String, f64, Bound)], unseen: Unseen, unit: &str) -> Verdi
             false => State::Fails,
             true if unseen.failed > 0 => State::Open,
             true if trials.is_empty() => State::NotMeasured,
-            true if unseen.without_figure > 0 => State::Open,
+            true if unseen.without_figure > 0 || unseen.not_measured > 0 => State::Open,
             true => State::Holds,
         },
         evidence: match evidence.is_empty() {

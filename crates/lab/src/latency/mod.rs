@@ -35,6 +35,7 @@ mod windows;
 
 use trireme_testbed::verify::verify_identical;
 
+use crate::client_processes::check_systems;
 use crate::frame::{self, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Table};
 use case::{Case, PART};
 use error::LatencyError;
@@ -48,6 +49,9 @@ const NAME: &str = "latency";
 /// The systems to compare.
 const SYSTEMS: [&str; 2] = ["galera", "trireme"];
 
+/// The nodes of the smallest cluster of all parts.
+const LEAST_NODES: usize = 3;
+
 /// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
@@ -57,6 +61,7 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
         }
     }
     let experiment = Latency { plan: plan.clone() };
+    experiment.check()?;
     frame::run(&experiment, &plan.frame, &plan)
 }
 
@@ -65,6 +70,11 @@ struct Latency {
 }
 
 impl Latency {
+    /// Fails before any start if a system cannot be measured.
+    fn check(&self) -> Result<(), LabError> {
+        check_systems(&self.plan.frame.systems, LEAST_NODES)
+    }
+
     /// The case of a cell.
     ///
     /// # Panics
@@ -187,6 +197,22 @@ mod tests {
         );
         // Two of the leader of Trireme; near, far and far first of both systems.
         assert_eq!(cells.len(), 4 + 2 + 3 * 2 * 2);
+    }
+
+    #[test]
+    fn systems_without_wsrep_are_refused_at_once() {
+        for system in ["plain", "semisync"] {
+            let error = latency(&["--systems", system]).check().unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.starts_with(&format!("{system} does not fit")),
+                "{error}"
+            );
+            assert!(error.contains("--systems") && !error.contains('\n'));
+        }
+        assert!(latency(&[]).check().is_ok());
+        let own = latency(&["--systems", "trireme,mine=/x/libtrireme.so"]);
+        assert!(own.check().is_ok());
     }
 
     #[test]

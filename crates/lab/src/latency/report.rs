@@ -22,7 +22,8 @@ pub fn description(plan: &Plan) -> Vec<String> {
          network namespaces; this program carries their packets, late or not at all. A gap is the longest time between two \
          commits of one client, the worst of the clients; a gap that began before the fault, or does not end, counts whole."
             .to_string(),
-        "Tables show the median of the trials, and in parentheses the least and the greatest. A trial that failed is kept, \
+        "Tables show the median of the trials, and in parentheses the least and the greatest, which are also the bars of the \
+         charts; verdicts on ratios show their geometric mean with its 95 % interval in brackets. A trial that failed is kept, \
          marked, and counted nowhere. Claims for which this run has no data are left out."
             .to_string(),
     ]

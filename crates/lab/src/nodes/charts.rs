@@ -1,9 +1,9 @@
 //! The report's charts.
 
-use super::points::{Factor, Point, lines, points_of};
+use super::points::{Factor, Point, limited_runs, lines, points_of};
 use super::{TPS, article};
 use crate::frame::{self, Axis, Chart, Record, Series, values};
-use crate::stats::{mean_interval, median};
+use crate::stats::median;
 
 /// The name of the article's line.
 const ARTICLE: &str = "article (2025)";
@@ -68,6 +68,9 @@ impl Drawing<'_> {
         let nodes = |point: &Point| point.level(Factor::Nodes) as f64;
         let mut series: Vec<Series> = Vec::new();
         for system in self.systems {
+            if limited_runs(self.records, system, line[0]) > 0 {
+                continue; // these would be shares of the clients' rate
+            }
             let tps = |point: &Point| median(&self.values(system, TPS, *point));
             let all = line.iter().filter_map(|p| Some((nodes(p), tps(p)?)));
             series.push(Series {
@@ -153,9 +156,8 @@ impl Drawing<'_> {
                 name: system.clone(),
                 points: self.seconds(system, point),
             });
-            let levels = Factor::ALL.map(|f| format!("{} {}", f.name(), point.level(f)));
             Chart {
-                title: format!("commits in each second: {}", levels.join(", ")),
+                title: format!("commits in each second: {}", point.text()),
                 x: "second".to_string(),
                 y: "transactions".to_string(),
                 axis: Axis::Linear,
@@ -201,14 +203,35 @@ impl Drawing<'_> {
                 .iter()
                 .filter_map(|point| {
                     let all = self.values(system, figure, *point);
-                    Some(frame::Point {
-                        x: place(point),
-                        y: median(&all)?,
-                        interval: mean_interval(&all),
-                    })
+                    frame::Point::of(place(point), &all)
                 })
                 .collect(),
         };
         self.systems.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::fixtures;
+
+    #[test]
+    fn no_share_is_one_of_the_clients_rate() {
+        let record = |system: &str, nodes: u64, limited: f64| {
+            let cell = Point::new([nodes, 1, 8, 1, 30]).cell(system, 1);
+            fixtures::record(cell, [(TPS, 900.0), ("limited_by_rate", limited)])
+        };
+        let systems = ["galera", "trireme"].map(String::from);
+        let records = [
+            record("galera", 1, 0.0),
+            record("galera", 9, 0.0),
+            record("trireme", 1, 1.0),
+            record("trireme", 9, 0.0),
+        ];
+        let charts = charts(&records, &systems);
+        let shares = charts.iter().find(|chart| chart.y == "%").unwrap();
+        let names: Vec<&str> = shares.series.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["galera", ARTICLE]);
     }
 }

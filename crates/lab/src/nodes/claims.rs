@@ -3,8 +3,10 @@
 //! The article also claims an optimum near 3 nodes and 40 connections. That needs a design of experiments: `trireme
 //! bench optimum`.
 
+use std::collections::BTreeSet;
+
 use super::TPS;
-use super::points::{Factor, Point, lines, planned_points};
+use super::points::{Factor, Point, limited_runs, lines, planned_points};
 use crate::client_processes::SECONDS;
 use crate::frame::{
     By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, faster_everywhere, judge,
@@ -26,27 +28,30 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
     let all: [(&str, Predicate); 6] = [
         (
             "28 % less throughput with nine nodes than with one, one client of 8 threads (here: 9 / 1 nodes from 0.67 to 0.77).",
-            |j| between(&j.nine_to_one(), NINE_OF_ONE),
+            |j| {
+                j.to_one_node(|nodes| nodes == MOST_NODES)
+                    .between(NINE_OF_ONE)
+            },
         ),
         (
             "A cluster of any size is slower than one node, with one client.",
-            |j| judge(&j.to_one_node(), Wanted::Below(1.0)),
+            |j| j.to_one_node(|_| true).judge(Wanted::Below(1.0)),
         ),
         (
             "More clients, each on a node of its own, give more throughput (most / fewest).",
-            |j| judge(&j.ends(Factor::Clients), Wanted::Above(1.0)),
+            |j| j.ends(Factor::Clients).judge(Wanted::Above(1.0)),
         ),
         (
             "Beyond about 80 connections, further threads of the clients cost throughput (160 / 40 connections: 0.92).",
-            |j| judge(&j.ends(Factor::Threads), Wanted::Below(1.0)),
+            |j| j.ends(Factor::Threads).judge(Wanted::Below(1.0)),
         ),
         (
             "Applier threads hardly matter (4: 0.95, 8: 0.92 of one; here: from 0.9 to 1.1).",
-            |j| between(&j.to_fewest(Factor::Appliers), HARDLY),
+            |j| j.to_fewest(Factor::Appliers).between(HARDLY),
         ),
         (
             "The length of the run matters: a longer one commits less per second (180 / 120 s: 0.65).",
-            |j| judge(&j.ends(Factor::Seconds), Wanted::Below(1.0)),
+            |j| j.ends(Factor::Seconds).judge(Wanted::Below(1.0)),
         ),
     ];
     let mut claims: Vec<Claim> = all
@@ -63,6 +68,16 @@ fn against_galera(records: &[Record]) -> Claim {
         .into_iter()
         .max_by_key(Vec::len)
         .unwrap_or_default();
+    let is_used = |point| one_client.contains(&point);
+    let verdict = faster_everywhere(
+        records,
+        ("trireme", "galera"),
+        TPS,
+        Factor::Nodes.name(),
+        |cell| is_used(Point::of(cell)),
+    );
+    let limited = ["trireme", "galera"].map(|system| limited(records, system, is_used));
+    let limited = limited.into_iter().flatten().collect();
     Claim {
         text: "Beyond the article: Trireme is faster than Galera at each number of nodes."
             .to_string(),
@@ -70,30 +85,64 @@ fn against_galera(records: &[Record]) -> Claim {
             state: State::NotMeasured,
             evidence: "Galera is the reference".to_string(),
         },
-        trireme: faster_everywhere(
-            records,
-            ("trireme", "galera"),
-            TPS,
-            Factor::Nodes.name(),
-            |cell| one_client.contains(&Point::of(cell)),
+        trireme: unless_limited(verdict, &limited),
+    }
+}
+
+/// The verdict, unless the clients' rate limited the throughput at one of these points: then the claim stays open.
+fn unless_limited(verdict: Verdict, limited: &BTreeSet<String>) -> Verdict {
+    if limited.is_empty() || verdict.state == State::NotMeasured {
+        return verdict;
+    }
+    let points = limited.iter().map(String::as_str).collect::<Vec<_>>();
+    Verdict {
+        state: State::Open,
+        evidence: format!(
+            "{}; the clients' rate limited the throughput ({}): measure with --rate 0",
+            verdict.evidence,
+            points.join("; ")
         ),
     }
 }
 
-/// A claim that all ratios lie in a range. It holds if all do, and fails if one is outside.
-fn between(parts: &[Part], (low, high): (f64, f64)) -> Verdict {
-    let above = judge(parts, Wanted::Above(low));
-    let below = judge(parts, Wanted::Below(high));
-    let state = match (above.state, below.state) {
-        (State::Fails, _) | (_, State::Fails) => State::Fails,
-        (State::Holds, State::Holds) => State::Holds,
-        (State::NotMeasured, _) => State::NotMeasured,
-        _ => State::Open,
-    };
-    Verdict { state, ..above }
+/// The points at which the clients' rate limited a system's throughput, as text.
+fn limited(records: &[Record], system: &str, is_used: impl Fn(Point) -> bool) -> BTreeSet<String> {
+    planned_points(records, system)
+        .into_iter()
+        .filter(|point| is_used(*point) && limited_runs(records, system, *point) > 0)
+        .map(|point| format!("{system} at {}", point.text()))
+        .collect()
 }
 
-type Part = (String, Option<Comparison>);
+/// Two points that differ in one factor.
+type Pair = (Point, Point);
+
+/// Ratios of the throughputs at two points.
+struct Ratios {
+    /// Each ratio with its name.
+    parts: Vec<(String, Option<Comparison>)>,
+    /// The points whose throughput the clients' rate limited.
+    limited: BTreeSet<String>,
+}
+
+impl Ratios {
+    fn judge(&self, wanted: Wanted) -> Verdict {
+        unless_limited(judge(&self.parts, wanted), &self.limited)
+    }
+
+    /// A claim that all ratios lie in a range. It holds if all do, and fails if one is outside.
+    fn between(&self, (low, high): (f64, f64)) -> Verdict {
+        let above = self.judge(Wanted::Above(low));
+        let below = self.judge(Wanted::Below(high));
+        let state = match (above.state, below.state) {
+            (State::Fails, _) | (_, State::Fails) => State::Fails,
+            (State::Holds, State::Holds) => State::Holds,
+            (State::NotMeasured, _) => State::NotMeasured,
+            _ => State::Open,
+        };
+        Verdict { state, ..above }
+    }
+}
 
 /// The records, with the system to judge.
 struct Judge<'a> {
@@ -106,8 +155,16 @@ impl Judge<'_> {
         lines(&planned_points(self.records, self.system), factor)
     }
 
-    /// The throughput at one point divided by that at another point, which differs in one factor.
-    fn ratio(&self, factor: Factor, (first, second): (Point, Point)) -> Part {
+    /// The throughput at the first point of each pair divided by that at the second.
+    fn ratios(&self, factor: Factor, pairs: &[Pair]) -> Ratios {
+        let is_used = |point| pairs.iter().any(|pair| pair.0 == point || pair.1 == point);
+        Ratios {
+            parts: pairs.iter().map(|pair| self.ratio(factor, *pair)).collect(),
+            limited: limited(self.records, self.system, is_used),
+        }
+    }
+
+    fn ratio(&self, factor: Factor, (first, second): Pair) -> (String, Option<Comparison>) {
         let side = |point: Point| move |cell: &Cell| Point::of(cell) == point;
         let (chosen, other) = (side(first), side(second));
         let first_side = Side {
@@ -130,17 +187,16 @@ impl Judge<'_> {
     }
 
     /// Compares the largest level with the smallest one.
-    fn ends(&self, factor: Factor) -> Vec<Part> {
+    fn ends(&self, factor: Factor) -> Ratios {
         let lines = self.lines(factor).into_iter();
         let ends = lines.filter_map(|line| Some((*line.last()?, *line.first()?)));
-        ends.filter(|ends| factor != Factor::Seconds || self.lasted(ends))
-            .map(|ends| self.ratio(factor, ends))
-            .collect()
+        let ends = ends.filter(|ends| factor != Factor::Seconds || self.lasted(ends));
+        self.ratios(factor, &ends.collect::<Vec<_>>())
     }
 
     /// False if a run of one of the points ended before its time, because the clients could not keep up with their
     /// rate: its length is not the one that the point names.
-    fn lasted(&self, (first, second): &(Point, Point)) -> bool {
+    fn lasted(&self, (first, second): &Pair) -> bool {
         let lasted = |point: &Point| {
             let all = values(self.records, self.system, SECONDS, |cell| {
                 Point::of(cell) == *point
@@ -152,36 +208,28 @@ impl Judge<'_> {
     }
 
     /// Compares each larger level with the smallest one.
-    fn to_fewest(&self, factor: Factor) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for line in self.lines(factor) {
-            let pairs = line[1..].iter().map(|more| (*more, line[0]));
-            parts.extend(pairs.map(|pair| self.ratio(factor, pair)));
-        }
-        parts
+    fn to_fewest(&self, factor: Factor) -> Ratios {
+        let lines = self.lines(factor).into_iter();
+        let pairs = lines.flat_map(|line| pairs_with_first(&line));
+        self.ratios(factor, &pairs.collect::<Vec<_>>())
     }
 
-    /// With one client: compares each cluster with one node.
-    fn to_one_node(&self) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for line in self.lines(Factor::Nodes) {
-            let is_single = |point: &Point| {
-                point.level(Factor::Nodes) == 1 && point.level(Factor::Clients) == 1
-            };
-            if is_single(&line[0]) {
-                let pairs = line[1..].iter().map(|more| (*more, line[0]));
-                parts.extend(pairs.map(|pair| self.ratio(Factor::Nodes, pair)));
-            }
-        }
-        parts
+    /// With one client: compares each cluster of a wanted size with one node.
+    fn to_one_node(&self, is_wanted: fn(u64) -> bool) -> Ratios {
+        let is_single =
+            |point: &Point| point.level(Factor::Nodes) == 1 && point.level(Factor::Clients) == 1;
+        let lines = self.lines(Factor::Nodes).into_iter();
+        let pairs = lines
+            .filter(|line| is_single(&line[0]))
+            .flat_map(|line| pairs_with_first(&line))
+            .filter(|(more, _)| is_wanted(more.level(Factor::Nodes)));
+        self.ratios(Factor::Nodes, &pairs.collect::<Vec<_>>())
     }
+}
 
-    /// With one client: compares nine nodes with one.
-    fn nine_to_one(&self) -> Vec<Part> {
-        let mut parts = self.to_one_node();
-        parts.retain(|(name, _)| name.starts_with(&format!("{MOST_NODES} / 1 ")));
-        parts
-    }
+/// Each further point of a line with its first one.
+fn pairs_with_first(line: &[Point]) -> Vec<Pair> {
+    line[1..].iter().map(|more| (*more, line[0])).collect()
 }
 
 #[cfg(test)]
@@ -252,6 +300,32 @@ mod tests {
         assert_eq!(states(&runs([0.72, 0.721, 0.719]))[0], State::Holds);
         assert_eq!(states(&runs([0.6, 0.72, 0.8]))[0], State::Open);
         assert_eq!(states(&runs([0.5, 0.501, 0.499]))[0], State::Fails);
+    }
+
+    #[test]
+    fn a_throughput_that_the_rate_limits_settles_nothing() {
+        let mut records = article();
+        for record in article() {
+            let cell = Cell {
+                system: "trireme".to_string(),
+                ..record.cell
+            };
+            records.push(Record { cell, ..record });
+        }
+        let is_one = |r: &&mut Record| Point::of(&r.cell) == Point::new([1, 1, 8, 1, 180]);
+        let one_node = records.iter_mut().find(is_one).unwrap();
+        (one_node.measured.figures).insert("limited_by_rate".to_string(), 1.0);
+        let claims = claims(&records);
+        // Nine nodes to one, each cluster to one, and Trireme to Galera.
+        let open = |claim: usize| {
+            let both = [&claims[claim].galera, &claims[claim].trireme];
+            both.map(|verdict| verdict.state == State::Open)
+        };
+        assert_eq!((open(0), open(1)), ([true, false], [true, false]));
+        assert_eq!((open(2), open(6)), ([false, false], [false, true]));
+        let evidence = &claims[0].galera.evidence;
+        let why = "limited the throughput (galera at nodes 1, clients 1, threads 8, appliers 1, seconds 180)";
+        assert!(evidence.contains(why), "{evidence}");
     }
 
     #[test]

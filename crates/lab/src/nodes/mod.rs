@@ -256,6 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn only_the_articles_preset_limits_the_clients() {
+        let rate = |arguments: &[&str]| nodes(arguments).plan.rate();
+        assert_eq!((rate(&[]), rate(&["--quick"])), (None, None));
+        assert_eq!(rate(&["--preset", "article"]), Some(1000));
+        assert_eq!(rate(&["--rate", "700"]), Some(700));
+    }
+
+    #[test]
+    fn a_plan_of_earlier_keeps_its_rate() {
+        let mut text = serde_json::to_value(nodes(&[]).plan).unwrap();
+        text["rate"] = 1000.into();
+        let again: Plan = serde_json::from_value(text).unwrap();
+        assert_eq!(again.rate(), Some(1000));
+    }
+
+    #[test]
     fn a_plan_survives_its_file() {
         let plan = nodes(&["--preset", "article", "--rate", "0"]).plan;
         let text = serde_json::to_string(&plan).unwrap();

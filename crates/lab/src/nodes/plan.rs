@@ -42,16 +42,14 @@ pub struct Plan {
     /// Load before each measurement, not counted [default: 10; quick: 1].
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub warmup_seconds: Option<u64>,
-    /// Transactions per second that each client process offers; 0 for as many as it can. A client whose queue of them
-    /// fills ends the run, which counts as saturated.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1000,
-        conflicts_with = "resume"
-    )]
-    pub rate: u32,
+    /// Transactions per second that each client process offers; 0 for as many as it can [default: 0; article: 1000]. A
+    /// client whose queue of them fills ends the run, which counts as saturated.
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub rate: Option<u32>,
 }
+
+/// The article's rate. It was more than the article's servers could take; one node here can take more.
+const ARTICLE_RATE: u32 = 1000;
 
 impl Plan {
     /// The levels of a factor, the base first.
@@ -158,13 +156,22 @@ impl Plan {
         })
     }
 
+    /// The transactions per second that each client process offers; None: as many as it can.
+    pub fn rate(&self) -> Option<u32> {
+        let preset = match self.frame.preset() {
+            Preset::Quick | Preset::Box => 0,
+            Preset::Article => ARTICLE_RATE,
+        };
+        Some(self.rate.unwrap_or(preset)).filter(|rate| *rate > 0)
+    }
+
     /// The load of a cell.
     pub fn load(&self, cell: &Cell) -> ClientProcesses {
         let point = Point::of(cell);
         ClientProcesses {
             clients: point.level(Factor::Clients) as usize,
             threads: point.level(Factor::Threads) as usize,
-            rate: (self.rate > 0).then_some(self.rate),
+            rate: self.rate(),
             schema: SCHEMA,
         }
     }

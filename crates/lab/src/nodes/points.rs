@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::client_processes::is_limited;
 use crate::frame::{self, Cell, Record, measured_points};
 
 /// A factor of the experiment.
@@ -82,10 +83,22 @@ impl Point {
         self.level(Factor::Clients) * self.level(Factor::Threads)
     }
 
+    /// All factors, as text.
+    pub fn text(self) -> String {
+        self.text_of(&Factor::ALL)
+    }
+
     /// All factors except one, as text.
     pub fn without(self, factor: Factor) -> String {
-        let others = Factor::ALL.into_iter().filter(|other| *other != factor);
-        let levels = others.map(|f| format!("{} {}", f.name(), self.level(f)));
+        let mut others = Factor::ALL.to_vec();
+        others.retain(|other| *other != factor);
+        self.text_of(&others)
+    }
+
+    fn text_of(self, factors: &[Factor]) -> String {
+        let levels = factors
+            .iter()
+            .map(|f| format!("{} {}", f.name(), self.level(*f)));
         levels.collect::<Vec<_>>().join(", ")
     }
 }
@@ -98,6 +111,16 @@ pub fn points_of(records: &[Record], system: &str) -> Vec<Point> {
 /// The points at which a system was or will be measured, in order.
 pub fn planned_points(records: &[Record], system: &str) -> Vec<Point> {
     frame::planned_points(records, system, |cell| Some(Point::of(cell)))
+}
+
+/// The number of a system's runs at a point that the clients' rate limited.
+pub fn limited_runs(records: &[Record], system: &str, point: Point) -> usize {
+    let here = |r: &&Record| r.cell.system == system && Point::of(&r.cell) == point;
+    records
+        .iter()
+        .filter(here)
+        .filter(|r| is_limited(r))
+        .count()
 }
 
 /// Groups of points that differ in only one factor and have at least two levels of it. Each group is sorted by level.

@@ -1,19 +1,21 @@
 //! The texts and tables of the report.
 
 use super::plan::{Plan, SCHEMA};
-use super::points::{Factor, Point, points_of};
+use super::points::{Factor, Point, limited_runs, points_of};
 use super::{ABSENT, BUFFER_POOL_MIB, TPS, article};
-use crate::frame::{Preset, Record, Table, paired_ratios, shown, values};
+use crate::frame::{BRACKETS, Preset, Record, Table, paired_ratios, shown, shown_ratio, values};
 use crate::stats::median;
 
 /// The paragraphs above the results.
 pub fn description(plan: &Plan) -> Vec<String> {
     let processors = std::thread::available_parallelism().map_or(0, |n| n.get());
-    let rate = match plan.rate {
-        0 => "as many transactions as it can".to_string(),
-        rate => format!(
+    let rate = match plan.rate() {
+        None => "as many transactions as it can".to_string(),
+        Some(rate) => format!(
             "{rate} transactions/s. What the servers cannot take at once waits in the client's queue, and its latency includes \
-             that wait. sysbench ends when 100,000 wait: such a run counts as saturated, with the seconds before"
+             that wait. sysbench ends when 100,000 wait: such a run counts as saturated, with the seconds before. A run with \
+             0.97 of the rate or more is limited by the rate: no verdict is settled by it, and the chart in % of one node leaves \
+             out a system whose one node is limited"
         ),
     };
     let fresh = match plan.frame.preset() {
@@ -56,9 +58,9 @@ pub fn description(plan: &Plan) -> Vec<String> {
             "The first level of each factor is the base, and the other levels are tried one at a time. Client 1 runs on node 1, \
              client 2 on node 2 and so on, in turns when there are more clients than nodes. {fresh} After every run all nodes held \
              the same rows in the schemas of all clients, or the run counts nowhere. The settings below are those of each system's \
-             first point; nodes and applier threads follow the point. Error bars and brackets are 95 % intervals of \
-             the mean over the repetitions; without them there was one run."
+             first point; nodes and applier threads follow the point."
         ),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -110,7 +112,7 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
     header.extend(heads());
     header.push("tx/s".to_string());
     header.extend(figures.iter().map(|(_, name, _)| name.to_string()));
-    header.push("saturated runs".to_string());
+    header.extend(["saturated runs", "runs limited by the rate"].map(String::from));
     let row = |(point, system): (Point, &String)| {
         let of = |figure: &str| values(records, system, figure, |cell| Point::of(cell) == point);
         let mut row = vec![system.clone()];
@@ -124,6 +126,7 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
         let saturated = of("saturated_clients");
         let full = saturated.iter().filter(|clients| **clients > 0.0).count();
         row.push(format!("{full} of {}", saturated.len()));
+        row.push(limited_runs(records, system, point).to_string());
         row
     };
     Table {
@@ -154,10 +157,12 @@ fn beside_the_article(records: &[Record], systems: &[String]) -> Table {
                 .iter()
                 .map(|s| shown(&values(records, s, TPS, here), 0)),
         );
-        row.push(shown(
-            &paired_ratios(records, ("trireme", "galera"), TPS, here),
-            2,
-        ));
+        let mut ratio = shown_ratio(&paired_ratios(records, ("trireme", "galera"), TPS, here));
+        let is_limited = |system| limited_runs(records, system, point) > 0;
+        if is_limited("trireme") || is_limited("galera") {
+            ratio += " (limited by the rate)";
+        }
+        row.push(ratio);
         row.push(article::figure(point).map_or("-".to_string(), |tps| format!("{tps:.1}")));
         row
     };

@@ -131,6 +131,46 @@ fn a_known_hill_is_found_and_confirmed() {
 }
 
 #[test]
+fn appliers_that_matter_with_many_nodes_are_not_averaged_away() {
+    let optimum = optimum(&[]);
+    // 12 % with nine nodes, nothing with one: 6 % in the mean.
+    let tps = |cell: &Cell| {
+        let nodes = (cell.number(NODES) as f64 - 1.0) / 8.0;
+        let appliers = (cell.number(APPLIERS) as f64 - 4.5) / 7.0;
+        1000.0 * (1.0 + 0.12 * nodes * appliers) + noise(cell)
+    };
+    let claims = optimum.claims(&run_all(&optimum, tps));
+    assert_eq!(claims[1].galera.state, State::Fails);
+    let evidence = &claims[1].galera.evidence;
+    assert!(evidence.ends_with("% with 9 nodes"), "{evidence}");
+    let change = evidence.split("changes by ").nth(1).unwrap();
+    let percent: f64 = change.split(' ').next().unwrap().parse().unwrap();
+    assert!((percent - 12.0).abs() < 0.5, "{evidence}");
+}
+
+#[test]
+fn an_optimum_is_settled_only_by_its_confirming_runs() {
+    let optimum = optimum(&[]);
+    // Its top is at 3 nodes and 40 connections.
+    let records = run_all(&optimum, |cell| {
+        let nodes = (cell.number(NODES) as f64 - 3.0) / 4.0;
+        let connections = (cell.number(CONNECTIONS) as f64 / 40.0).ln() / 1.5;
+        1200.0 - 250.0 * nodes * nodes - 300.0 * connections * connections + noise(cell)
+    });
+    let claims = optimum.claims(&records);
+    assert_eq!(claims[0].trireme.state, State::Holds);
+    let is_confirming = |r: &Record| r.cell.level(PHASE) == "3 confirmation";
+    let mut fewer = records.clone();
+    let last = fewer.iter().rposition(is_confirming).unwrap();
+    fewer.remove(last);
+    let open = &optimum.claims(&fewer)[0];
+    let both = [&open.galera, &open.trireme];
+    let states = both.map(|verdict| verdict.state);
+    assert!(states.contains(&State::Open), "{states:?}");
+    assert!(both.iter().any(|v| v.evidence.ends_with("are missing")));
+}
+
+#[test]
 fn runs_beside_their_interval_say_that_the_model_failed() {
     let optimum = optimum(&[
         "--quick",

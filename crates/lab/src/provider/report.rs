@@ -3,10 +3,9 @@
 use super::ground::NULL;
 use super::{CLIENTS, DURABILITY, NO_DURABILITY, Provider, RATE};
 use crate::frame::{
-    Axis, By, Cell, Chart, Claim, Comparison, Point, Preset, Record, Series, Side, State, Table,
-    Verdict, Wanted, judge, shown, values,
+    Axis, BRACKETS, By, Cell, Chart, Claim, Comparison, Point, Preset, Record, Series, Side, State,
+    Table, Verdict, Wanted, judge, shown, values,
 };
-use crate::stats::{mean_interval, median};
 
 /// The mode of Trireme that is compared with Galera: its default.
 const DEFAULT_MODE: &str = "os";
@@ -85,8 +84,7 @@ pub fn description(experiment: &Provider) -> Vec<String> {
         "repl.durability: with \"os\", the default, which names below leave out, a node acknowledges once its log is handed to the operating system, with \"disk\" once it is \
          flushed; with \"memory\" it writes it later. Galera has no such setting: its cache is mapped memory."
             .to_string(),
-        "Error bars and brackets are 95 % intervals of the mean over the repetitions; without them there was one run."
-            .to_string(),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -103,11 +101,7 @@ pub fn charts(records: &[Record], variants: &[(String, String)]) -> Vec<Chart> {
     let line = |variant: &(String, String), figure: &str| {
         let points = levels(records).into_iter().filter_map(|clients| {
             let all = values(records, &variant.0, figure, at(&variant.1, clients));
-            Some(Point {
-                x: clients as f64,
-                y: median(&all)?,
-                interval: mean_interval(&all),
-            })
+            Point::of(clients as f64, &all)
         });
         Series {
             name: label(variant),

@@ -4,7 +4,6 @@ use super::figures::{DEADLOCKS_PER_S, TX_PER_S};
 use super::plan::PLAIN;
 use super::points::{Part, Point, points_of};
 use crate::frame::{Axis, Chart, Record, Series, values};
-use crate::stats::{mean_interval, median};
 
 /// All charts.
 pub fn charts(records: &[Record], systems: &[String]) -> Vec<Chart> {
@@ -135,7 +134,7 @@ fn plural(n: u16) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// A point of a chart: the median of the repetitions, with the interval of their mean.
+/// A point of a chart.
 fn place(
     records: &[Record],
     system: &str,
@@ -144,11 +143,7 @@ fn place(
     x: f64,
 ) -> Option<crate::frame::Point> {
     let all = values(records, system, figure, |cell| point.has(cell));
-    Some(crate::frame::Point {
-        x,
-        y: median(&all)?,
-        interval: mean_interval(&all),
-    })
+    crate::frame::Point::of(x, &all)
 }
 
 /// The measured sizes of the table.

@@ -1,12 +1,16 @@
 //! The texts and tables of the report.
 
+use std::collections::BTreeMap;
+
 use trireme_testbed::systems::plain_of;
 
 use super::figures::{DEADLOCKS_PER_S, ERRORS, OTHER_ERRORS, TX_PER_S, commits_of_node};
 use super::plan::{ARTICLE_THREADS, PLAIN, Plan};
 use super::points::{Part, Point, best_threads, points_of};
-use crate::frame::{Cell, Record, Side, Table, ratios, shown, values};
-use crate::stats::{geometric_mean, median};
+use crate::frame::{
+    BRACKETS, Cell, Place, Record, Side, Table, beside_galera, ratios, shown, shown_ratio, values,
+};
+use crate::stats::median;
 
 /// A row of the article: transactions/s, deadlocks/s, mean and 95th percentile in ms.
 pub struct ArticleRow {
@@ -63,9 +67,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
          another node's. After every run the rows of all nodes were compared. Systems took turns at each point, each time on fresh \
          servers and with the same random numbers."
             .to_string(),
-        "Error bars and brackets are 95 % intervals of the mean over the repetitions; without them there was one run. Ratios are \
-         medians of the ratios of each repetition."
-            .to_string(),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -107,17 +109,18 @@ impl Row {
         ]
     }
 
-    /// The ratios of a figure to that of another system at a point, one for each repetition.
-    fn ratios(&self, records: &[Record], other: (&str, Point), figure: &str) -> Vec<f64> {
+    /// The ratio of the throughput to that of the plain server of its program, by repetition.
+    fn to_plain(&self, records: &[Record]) -> BTreeMap<u32, f64> {
+        let reference = self.point.reference();
         let own = Side {
             system: &self.system,
             chosen: &|cell: &Cell| self.point.has(cell),
         };
         let other = Side {
-            system: other.0,
-            chosen: &|cell: &Cell| other.1.has(cell),
+            system: plain_of(&self.system),
+            chosen: &|cell: &Cell| reference.has(cell),
         };
-        ratios(records, (&own, &other), figure)
+        ratios(records, (&own, &other), TX_PER_S)
     }
 }
 
@@ -210,52 +213,26 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     table.header.push("ratio to plain".to_string());
     for (row, cells) in rows.iter().zip(&mut table.rows) {
         cells.insert(3, row.point.threads.to_string());
-        let ratios = row.ratios(
-            records,
-            (plain_of(&row.system), row.point.reference()),
-            TX_PER_S,
-        );
-        cells.push(shown(&ratios, 2));
+        cells.push(shown_ratio(&row.to_plain(records)));
     }
     table
 }
 
-/// Trireme beside Galera at each point, with the geometric mean of all points.
+/// Trireme beside Galera at each point.
 fn against_galera(records: &[Record], rows: &[Row]) -> Table {
     let own = rows.iter().filter(|row| row.system == "trireme");
+    let places = own.map(|row| Place {
+        levels: vec![row.point.rows.to_string(), row.point.nodes.to_string()],
+        has: Box::new(|cell| row.point.has(cell)),
+    });
     let figures = [
-        TX_PER_S,
-        "deadlocks_per_commit",
-        "p95_ms",
-        "server_cpu_ms_per_tx",
+        (TX_PER_S, "transactions/s"),
+        ("deadlocks_per_commit", "deadlocks per commit"),
+        ("p95_ms", "95th percentile"),
+        ("server_cpu_ms_per_tx", "servers, CPU per tx"),
     ];
-    let mut medians = Vec::new();
-    let mut body: Vec<Vec<String>> = own
-        .filter_map(|row| {
-            let ratios = |figure| row.ratios(records, ("galera", row.point), figure);
-            medians.push(median(&ratios(TX_PER_S))?);
-            let mut cells = vec![row.point.rows.to_string(), row.point.nodes.to_string()];
-            cells.extend(figures.map(|figure| shown(&ratios(figure), 2)));
-            Some(cells)
-        })
-        .collect();
-    if let Some(mean) = geometric_mean(&medians) {
-        let text = ["geometric mean", "", &format!("{mean:.2}"), "", "", ""];
-        body.push(text.map(String::from).to_vec());
-    }
-    let header = [
-        "rows",
-        "nodes",
-        "transactions/s",
-        "deadlocks per commit",
-        "95th percentile",
-        "servers, CPU per tx",
-    ];
-    Table {
-        title: "Trireme / Galera".to_string(),
-        header: header.map(String::from).to_vec(),
-        rows: body,
-    }
+    let places: Vec<Place> = places.collect();
+    beside_galera(records, &["rows", "nodes"], &places, &figures)
 }
 
 fn errors(records: &[Record], rows: &[Row]) -> Table {

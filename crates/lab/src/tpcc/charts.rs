@@ -6,7 +6,7 @@ use super::figures::{LOAD_S, NOTPM, of_kind};
 use super::input::Kind;
 use super::points::{RunPoint, is_load, levels, loaded_nodes, warehouses};
 use crate::frame::{Axis, Cell, Chart, Point, Record, Series, values};
-use crate::stats::{mean_interval, median, standard_deviation};
+use crate::stats::standard_deviation;
 
 /// The reference, which is drawn beside clusters of any size.
 const REFERENCE: &str = "plain";
@@ -203,11 +203,7 @@ impl Drawing<'_> {
     ) -> Vec<Point> {
         let points = levels.iter().filter_map(|level| {
             let all = values(self.records, system, figure, chosen(*level));
-            Some(Point {
-                x: *level as f64,
-                y: median(&all)?,
-                interval: mean_interval(&all),
-            })
+            Point::of(*level as f64, &all)
         });
         points.collect()
     }

@@ -13,7 +13,7 @@ use super::input::{Input, Kind};
 use super::random::Random;
 use super::scale::Scale;
 use super::tally::Tally;
-use super::transactions::{Ended, Session};
+use super::transactions::{Ended, Session, Transactions};
 use crate::cpu::CpuTimes;
 use crate::frame::LabError;
 
@@ -133,15 +133,15 @@ fn client(node: &Node, number: usize, shared: &Shared) -> (Tally, Option<LabErro
     (tally, failure)
 }
 
-struct Client<'a> {
-    session: Session,
+struct Client<'a, S> {
+    session: S,
     random: Random,
     shared: &'a Shared<'a>,
     /// The begin of the warm-up.
     began: Instant,
 }
 
-impl Client<'_> {
+impl<S: Transactions> Client<'_, S> {
     fn work(&mut self, tally: &mut Tally) -> Result<(), SqlError> {
         while !self.is_over() {
             let input = Input::draw(&mut self.random, self.shared.work.scale);
@@ -188,5 +188,95 @@ impl Client<'_> {
         let work = self.shared.work;
         let end = work.warmup + Duration::from_secs(work.seconds);
         self.shared.stop.load(Ordering::Relaxed) || self.began.elapsed() >= end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that answers in turn with these errors, and then commits.
+    struct Fake {
+        errors: Vec<u16>,
+        inputs: Vec<Input>,
+        rolled_back: usize,
+    }
+
+    impl Transactions for Fake {
+        fn run(&mut self, input: &Input) -> Result<Ended, SqlError> {
+            self.inputs.push(input.clone());
+            match self.errors.pop() {
+                Some(code) => Err(error(code)),
+                None => Ok(Ended::Committed),
+            }
+        }
+
+        fn roll_back(&mut self) -> Result<(), SqlError> {
+            self.rolled_back += 1;
+            // Galera says so of a transaction that is rolled back already.
+            Err(error(1213))
+        }
+    }
+
+    fn error(code: u16) -> SqlError {
+        SqlError::Server {
+            code,
+            message: String::new(),
+        }
+    }
+
+    /// Completes a transaction on a server that answers with these errors first. Returns the result, the counted
+    /// conflicts and the server.
+    fn complete(errors: &[u16]) -> (Result<Option<Ended>, SqlError>, u64, Fake) {
+        let work = Work {
+            connections: 1,
+            nodes: 1,
+            warmup: Duration::ZERO,
+            seconds: 3600,
+            isolation: "REPEATABLE READ",
+            scale: Scale::small(2),
+            seed: 7,
+        };
+        let shared = Shared {
+            work: &work,
+            stop: AtomicBool::new(false),
+            running: AtomicUsize::new(1),
+            ready: Barrier::new(1),
+        };
+        let mut client = Client {
+            session: Fake {
+                errors: errors.iter().rev().copied().collect(),
+                inputs: Vec::new(),
+                rolled_back: 0,
+            },
+            random: Random::new(work.seed),
+            shared: &shared,
+            began: Instant::now(),
+        };
+        let input = Input::draw(&mut client.random, work.scale);
+        let mut tally = Tally::new(10);
+        let ended = client.complete(&input, &mut tally);
+        assert!(client.session.inputs.iter().all(|tried| *tried == input));
+        (ended, tally.kind(input.kind()).conflicts, client.session)
+    }
+
+    #[test]
+    fn a_conflict_is_tried_again_with_the_same_input() {
+        let (ended, conflicts, server) = complete(&[1213, 1020]);
+        assert!(matches!(ended, Ok(Some(Ended::Committed))));
+        assert_eq!(
+            (conflicts, server.inputs.len(), server.rolled_back),
+            (2, 3, 2)
+        );
+    }
+
+    #[test]
+    fn another_error_ends_the_client() {
+        let (ended, conflicts, server) = complete(&[1213, 1047]);
+        assert_eq!(ended.unwrap_err().code(), Some(1047));
+        assert_eq!(
+            (conflicts, server.inputs.len(), server.rolled_back),
+            (1, 2, 1)
+        );
     }
 }

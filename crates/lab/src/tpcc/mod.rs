@@ -139,6 +139,18 @@ impl Tpcc {
     }
 }
 
+impl Tpcc {
+    /// The memory for the messages of each node of Group Replication, if it takes part; it does only where MySQL's
+    /// server is.
+    fn message_cache_mib(&self, has_mysql: bool) -> u64 {
+        let mut systems = self.plan.frame.systems.iter();
+        match has_mysql && systems.any(|name| name.starts_with("group-replication")) {
+            true => 1024,
+            false => 0,
+        }
+    }
+}
+
 impl Experiment for Tpcc {
     fn name(&self) -> &'static str {
         NAME
@@ -193,8 +205,9 @@ impl Experiment for Tpcc {
     fn needs_mib(&self) -> (u64, u64) {
         let nodes = u64::from(self.plan.nodes().into_iter().max().unwrap_or(1));
         let data = self.largest().data_mib();
+        let cache = self.message_cache_mib(Server::MySql.program().is_ok());
         (
-            nodes * (self.buffer_pool_mib() + 256),
+            nodes * (self.buffer_pool_mib() + 256 + cache),
             // Data, redo log and write-set cache, and the copy that is kept.
             nodes * (2 * data + 1024) + data,
         )
@@ -245,6 +258,15 @@ mod tests {
 
     fn systems(cells: &[Cell]) -> Vec<&str> {
         cells.iter().map(|cell| cell.system.as_str()).collect()
+    }
+
+    #[test]
+    fn the_message_cache_is_counted_where_group_replication_takes_part() {
+        let single = tpcc(&["--systems", "galera,group-replication-single"]);
+        assert_eq!(single.message_cache_mib(true), 1024);
+        assert_eq!(single.message_cache_mib(false), 0);
+        let without = tpcc(&["--systems", "galera,trireme,plain-mysql"]);
+        assert_eq!(without.message_cache_mib(true), 0);
     }
 
     #[test]

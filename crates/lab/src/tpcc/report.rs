@@ -8,7 +8,9 @@ use super::input::Kind;
 use super::loader;
 use super::plan::Plan;
 use super::points::{RunPoint, best, is_load, levels, loaded_nodes, points_of, warehouses};
-use crate::frame::{Cell, Record, Side, Table, ratios, shown, values};
+use crate::frame::{
+    BRACKETS, Cell, Place, Record, Side, Table, beside_galera, ratios, shown, shown_ratio, values,
+};
 use crate::stats::median;
 
 /// The paragraphs above the results.
@@ -35,9 +37,9 @@ pub fn description(plan: &Plan) -> Vec<String> {
              standard's consistency conditions 1 to 10 and 12 were checked. A run in which one of them failed counts nowhere.",
             loader::CONNECTIONS
         ),
-        "These are no TPC-C results: the standard asks for much more than is done here. Error bars and brackets are 95 % intervals \
-         of the mean over the repetitions; without them there was one run."
+        "These are no TPC-C results: the standard asks for much more than is done here."
             .to_string(),
+        BRACKETS.to_string(),
     ]
 }
 
@@ -46,6 +48,7 @@ pub fn tables(records: &[Record]) -> Vec<Table> {
     let rows = rows(records);
     vec![
         throughput(records, &rows),
+        against_galera(records, &rows),
         responses(records, &rows),
         conflicts(records, &rows),
         loads(records),
@@ -60,7 +63,7 @@ struct Row {
 }
 
 impl Row {
-    /// The median of a figure with its interval.
+    /// A figure, formatted.
     fn shown(&self, records: &[Record], figure: &str, digits: usize) -> String {
         let all = values(records, &self.system, figure, |cell| self.point.has(cell));
         shown(&all, digits)
@@ -146,7 +149,7 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
     }
 }
 
-/// The median of the ratios, of each repetition, to the best point of the plain server on the same server program, with
+/// The ratio, within each repetition, to the best point of the plain server on the same server program, with
 /// as many warehouses.
 fn to_plain(records: &[Record], row: &Row) -> Option<String> {
     let w = row.point.warehouses;
@@ -161,7 +164,28 @@ fn to_plain(records: &[Record], row: &Row) -> Option<String> {
         chosen: &|cell| plain.has(cell),
     };
     let ratios = ratios(records, (&own, &reference), NOTPM);
-    median(&ratios).map(|ratio| format!("{ratio:.2}"))
+    Some(shown_ratio(&ratios))
+}
+
+/// Trireme beside Galera at each point.
+fn against_galera(records: &[Record], rows: &[Row]) -> Table {
+    let own = rows.iter().filter(|row| row.system == "trireme");
+    let places = own.map(|row| Place {
+        levels: row.heads()[1..].to_vec(),
+        has: Box::new(|cell| row.point.has(cell)),
+    });
+    let (p95, conflicts) = (
+        of_kind(Kind::NewOrder, "p95_ms"),
+        of_kind(Kind::NewOrder, "conflict_percent"),
+    );
+    let figures = [
+        (NOTPM, "NOTPM"),
+        (TX_PER_S, "tx/s"),
+        (&*p95, "New-Order 95th percentile"),
+        (&*conflicts, "New-Order rollbacks by conflict"),
+        ("server_cpu_ms_per_tx", "servers, CPU per tx"),
+    ];
+    beside_galera(records, &HEADS[1..], &places.collect::<Vec<_>>(), &figures)
 }
 
 fn responses(records: &[Record], rows: &[Row]) -> Table {

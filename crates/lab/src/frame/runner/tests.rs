@@ -192,3 +192,64 @@ fn a_run_that_goes_on_has_the_choices_that_it_began_with() {
         (vec!["b".to_string()], true)
     );
 }
+
+/// The warnings of a report on these records: repetition, build, date, and whether they are complete.
+fn warnings(records: &[(u32, &str, &str, bool)]) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut notebook = Notebook::create(&dir.path().join("out"), "toy", &0).unwrap();
+    for &(repetition, build, date, complete) in records {
+        let facts = [("trireme built from".to_string(), build.to_string())];
+        notebook.note_facts(date.to_string(), &facts).unwrap();
+        let figures: [(&str, f64); 0] = [];
+        let record = Record {
+            complete,
+            commit: build.to_string(),
+            date: date.to_string(),
+            ..fixtures::record(cell(repetition), figures)
+        };
+        notebook.keep(record).unwrap();
+    }
+    let toy = Toy {
+        failure: || LabError::Client,
+        measured: RefCell::default(),
+    };
+    let report = Report {
+        experiment: &toy,
+        notebook: &notebook,
+        absent: &[],
+        planned: Vec::new(),
+    };
+    report.warnings()
+}
+
+#[test]
+fn another_build_is_one_warning() {
+    let all = warnings(&[(1, "old", "1", true), (2, "new", "2", true)]);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert!(all[0].starts_with("Of 2 builds (new, old)"), "{all:?}");
+}
+
+#[test]
+fn a_failed_record_that_was_made_again_is_of_no_build() {
+    let again = [
+        (1, "new", "1", true),
+        (2, "old", "2", false),
+        (2, "new", "3", true),
+    ];
+    assert!(warnings(&again).is_empty());
+    let failed_first = [(1, "old", "1", false), (1, "new", "2", true)];
+    assert!(warnings(&failed_first).is_empty());
+}
+
+#[test]
+fn too_little_memory_or_disk_is_refused_with_its_remedy() {
+    let check = |memory, disk| {
+        let ended = is_enough((100, 1000), (memory, disk), Path::new("/x"));
+        ended.map_err(|error| error.to_string())
+    };
+    assert_eq!(check(100, 1000), Ok(()));
+    let memory = check(99, 1000).unwrap_err();
+    assert!(memory.starts_with("100 MiB of memory are needed, 99 MiB are free; end other"));
+    let disk = check(100, 999).unwrap_err();
+    assert!(disk.starts_with("1000 MiB of disk at /x are needed, 999 MiB are free; make room"));
+}

@@ -1,6 +1,6 @@
 //! The five transactions of clause 2, as prepared statements on one connection.
 //!
-//! A transaction that fails stays open on the connection. [`Session::roll_back`] ends it, and then the same input can
+//! A transaction that fails stays open on the connection. [`Transactions::roll_back`] ends it, and then the same input can
 //! be retried.
 
 mod customers;
@@ -61,9 +61,19 @@ impl Session {
             sql,
         })
     }
+}
 
+/// Runs transactions; a test has one without a server.
+pub trait Transactions {
     /// Runs a transaction to its end.
-    pub fn run(&mut self, input: &Input) -> Result<Ended, SqlError> {
+    fn run(&mut self, input: &Input) -> Result<Ended, SqlError>;
+
+    /// Ends a transaction that failed.
+    fn roll_back(&mut self) -> Result<(), SqlError>;
+}
+
+impl Transactions for Session {
+    fn run(&mut self, input: &Input) -> Result<Ended, SqlError> {
         let sql = &mut self.sql;
         let ended = match input {
             Input::NewOrder {
@@ -101,8 +111,7 @@ impl Session {
         Ok(ended)
     }
 
-    /// Ends a transaction that failed.
-    pub fn roll_back(&mut self) -> Result<(), SqlError> {
+    fn roll_back(&mut self) -> Result<(), SqlError> {
         self.sql.exec("ROLLBACK").map(drop)
     }
 }
