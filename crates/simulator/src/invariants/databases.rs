@@ -451,6 +451,11 @@ impl Databases {
                 .is_none_or(|known| known == digest)
         };
         let place = candidates.into_iter().rev().find(|at| fits(self, *at));
+        // It may go on with any branch that begins with this state.
+        let place = place.map(|at| match self.normal(at) {
+            same if same.seqno == seqno => same,
+            _ => at,
+        });
         if place.is_none() {
             return Err(format!(
                 "the snapshot that {} received is no state that {history}:{seqno} ever was",
