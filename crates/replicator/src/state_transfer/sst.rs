@@ -56,17 +56,6 @@ impl SstPhase {
         }
     }
 
-    /// The server has an SST from a donor that this branch has not chosen yet. None: this branch may have done without
-    /// the request, so the donor may be on another one.
-    fn early(&self, gtid: Gtid) -> Option<SstPhase> {
-        match self {
-            SstPhase::Submitted {
-                given_up: false, ..
-            } => Some(SstPhase::Early { gtid }),
-            _ => None,
-        }
-    }
-
     /// Returns true if the server waits for an SST.
     fn is_prepared(&self) -> bool {
         matches!(
@@ -302,15 +291,17 @@ impl StateTransfer {
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
         if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
-            if rcode != 0 || matches!(phase, SstPhase::Receiving { .. }) {
-                return Received::Now;
-            }
-            return match phase.early(gtid) {
-                Some(early) => {
-                    *phase = early;
+            return match phase {
+                SstPhase::Receiving { .. } => Received::Now,
+                _ if rcode != 0 => Received::Now,
+                SstPhase::Submitted {
+                    given_up: false, ..
+                } => {
+                    *phase = SstPhase::Early { gtid };
                     Received::Kept
                 }
-                None => Received::Foreign,
+                // This branch may have done without the request.
+                _ => Received::Foreign,
             };
         }
         let is_admission = self.place() == Place::Admission;

@@ -1,6 +1,6 @@
 //! The operator: reads the logs' advice, follows it, and decides where the cluster cannot.
 
-use trireme_group::{ComponentState, Configuration, Uuid};
+use trireme_group::{ComponentState, Configuration, Uuid, is_unvouched_override, override_yields};
 use trireme_log::MemoryDisk;
 use trireme_replicator::Gtid;
 
@@ -21,8 +21,7 @@ impl World {
     /// True if an operator might do so by mistake while others are primary. Two forced views that do not know each
     /// other refuse each other for good: `overrides_meet` tests that case.
     pub(super) fn operator_might(&self, node: NodeId) -> bool {
-        let mut machines = self.machines.iter();
-        let ignores = machines.any(|machine| machine.ignores.is_some());
+        let ignores = self.ignored().is_some();
         let process = self.machines[node].process.as_deref();
         !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
     }
@@ -35,10 +34,7 @@ impl World {
         let history = |node| process(node).map(|p| p.progress.history);
         let mut nodes = 0..self.machines.len();
         let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
-        let ignores = self
-            .machines
-            .iter()
-            .any(|machine| machine.ignores.is_some());
+        let ignores = self.ignored().is_some();
         self.knows_overrides(node) && !anywhere && !ignores
     }
 
@@ -63,6 +59,11 @@ impl World {
         has_database && knows_all
     }
 
+    /// The option that an operator has set by mistake. At most one node has one at a time.
+    fn ignored(&self) -> Option<Ignored> {
+        self.machines.iter().find_map(|machine| machine.ignores)
+    }
+
     /// Counts a forced view that takes effect, by the operator's mistake that made it, if it was one.
     pub(super) fn count_override(&mut self, node: NodeId, configuration: &Configuration, id: Uuid) {
         let processes = || self.machines.iter().filter_map(|m| m.process.as_deref());
@@ -75,11 +76,10 @@ impl World {
         };
         let beside = processes().any(is_beside);
         self.coverage.beside += u64::from(beside);
-        if !id.0.ends_with(b"auto") {
+        if !override_yields(&id) || is_unvouched_override(&id) {
             return;
         }
-        // At most one node has such an option.
-        match self.machines.iter().find_map(|machine| machine.ignores) {
+        match self.ignored() {
             Some(Ignored::SplitBrain) => self.coverage.split_brain_ignored += 1,
             Some(Ignored::Quorum) => self.coverage.quorum_ignored += 1,
             None => {}
