@@ -88,8 +88,9 @@ impl<'a> Branches<'a> {
 
     /// True if a forced view that this component has not adopted yet overrules it: then it neither orders nor elects.
     pub(crate) fn is_overridden(self) -> bool {
-        let overruled = (self.forced_views).overrule(&self.log.committed().overrides);
-        overruled || self.would_fork() || self.gives_up_overrides()
+        let known = (self.forced_views).beyond(&self.log.committed().overrides);
+        let is_overruled = known.is_some_and(|known| !self.outvotes_branch(known));
+        is_overruled || self.would_fork() || self.gives_up_overrides()
     }
 
     /// True if this node is non-primary and a connected peer, primary or not, has committed a forced view that this log

@@ -123,6 +123,11 @@ impl Group {
         self.membership().pursue_own_bulk();
         self.leader().offer_leadership();
         self.replica().acknowledge();
+        // Before the next submission, which may rest on commits of that term: a leader of a lower term that still hears
+        // this member must not order it.
+        if self.vote.is_news() {
+            self.membership().announce();
+        }
         self.membership().pursue_reads();
         self.replica().trim();
         self.out.drain_into(out);

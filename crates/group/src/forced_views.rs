@@ -33,9 +33,10 @@ pub(crate) struct ForcedViews {
 }
 
 impl ForcedViews {
-    /// True if a component with more forced views than `own` has overruled this one, whose log is not replaced yet.
-    pub(crate) fn overrule(&self, own: &[Uuid]) -> bool {
-        self.known.len() > own.len()
+    /// The forced views of a component that has overruled this one, if it has more than `own`: this log is not replaced
+    /// yet.
+    pub(crate) fn beyond(&self, own: &[Uuid]) -> Option<&[Uuid]> {
+        Some(&self.known[..]).filter(|known| known.len() > own.len())
     }
 
     pub(crate) fn has_given_way(&self) -> bool {
@@ -130,8 +131,9 @@ mod tests {
         let mut forced = ForcedViews::default();
         let (one, two) = (Uuid([1; 16]), Uuid([2; 16]));
         forced.heed(&[one, two]);
-        assert!(forced.overrule(&[one]) && !forced.overrule(&[one, two]));
+        assert_eq!(forced.beyond(&[one]), Some(&[one, two][..]));
+        assert_eq!(forced.beyond(&[one, two]), None);
         forced.made_primary();
-        assert!(!forced.overrule(&[one]));
+        assert_eq!(forced.beyond(&[one]), None);
     }
 }

@@ -237,6 +237,11 @@ impl Leader<'_> {
                 let known = self.peers.all();
                 origins.extend(known.map(|(incarnation, peer)| (peer.replica, incarnation)));
             }
+            // A member that has promised a higher term may have seen commits that this log lacks: the certification of
+            // its write-sets would rest on them (simulator, seed 25979 of `mistakes`).
+            let (peers, promised) = (self.peers, self.vote.promised());
+            let is_ahead = |of| (peers.status_of(of)).is_some_and(|status| status.term > promised);
+            origins.retain(|(_, incarnation)| !is_ahead(*incarnation));
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);
             }

@@ -147,6 +147,7 @@ impl Membership<'_> {
             (peers.iter().copied()).partition(|peer| self.may_lead(*peer));
         self.send_all(others, Message::Status(status.clone().of_no_leader()));
         self.send_all(electorate, Message::Status(status));
+        self.vote.told();
         self.tell_expectation(peers);
     }
 

@@ -115,6 +115,11 @@ impl Numbers {
         }
     }
 
+    /// True if this replica is, or was, a member, as far as is remembered.
+    pub(crate) fn remember_member(&self, replica: ReplicaId) -> bool {
+        self.replicas.contains_key(&replica)
+    }
+
     /// The number of remembered replicas.
     pub fn len(&self) -> usize {
         self.replicas.len()

@@ -15,6 +15,8 @@ use crate::message::Message;
 pub(crate) struct Vote {
     promised: Term,
     persisted: Term,
+    /// The promised term in the last heartbeat.
+    told: Term,
     amnesiac: bool,
     /// Lost views: configurations that this replica acknowledged may be missing, too. Counts only while `amnesiac`.
     lost_views: bool,
@@ -32,6 +34,7 @@ impl Vote {
         Vote {
             promised: recovered.promised.max(recovered.lasting.promised),
             persisted: recovered.promised,
+            told: Term::default(),
             amnesiac: recovered.amnesiac,
             lost_views: recovered.lost_views || recovered.log.is_none(),
             intact_at: None,
@@ -101,6 +104,16 @@ impl Vote {
         }
         self.held.push((to, message));
         None
+    }
+
+    /// True if the peers have yet to hear of the promised term.
+    pub(crate) fn is_news(&self) -> bool {
+        self.told != self.promised
+    }
+
+    /// A heartbeat names the promised term.
+    pub(crate) fn told(&mut self) {
+        self.told = self.promised;
     }
 
     /// A promise is on disk: returns the messages that may be sent now.

@@ -60,44 +60,59 @@ impl<'a> Branches<'a> {
     /// True if the peer has gone on with yielding forced views, and a majority here has gone on without it: the peer
     /// must give way.
     pub(crate) fn outvotes(self, from: Incarnation, status: &Status) -> bool {
-        let own = &self.log.committed().overrides;
-        let alone = status.overrides.starts_with(own)
-            && status.overrides.len() > own.len()
-            && status.overrides[own.len()..].iter().all(yields);
-        if !alone || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
-            return false;
-        }
+        let theirs = &status.overrides;
+        let is_without = |peer| self.is_without(peer) && !self.is_deserted_for(theirs);
+        self.outvotes_branch(theirs)
+            || self.may_outvote(theirs) && self.peers.get(from).is_some_and(is_without)
+    }
+
+    /// True if a majority here has gone on without some of those that have gone on with these forced views. A member
+    /// that has joined them since is outvoted with them (simulator, seed 118 of `mistakes`).
+    pub(crate) fn outvotes_branch(self, theirs: &[Uuid]) -> bool {
         // Nobody vouches for the database behind a "boot" view: a primary component never follows it, and other nodes
         // always do. Its node gives way to each primary component that it hears.
-        if status.overrides[own.len()..].iter().any(is_unvouched) {
+        let alone = self.went_alone(theirs);
+        if alone.is_some_and(|ids| ids.iter().any(is_unvouched)) {
             return self.component.is_primary();
         }
-        let Some(peer) = self.peers.get(from) else {
-            return false; // its status has come in
-        };
-        let seats = |c: &Configuration, replica| c.replica(replica).is_some();
         let committed = &self.log.committed().configuration;
-        if self.component.is_outside() || committed.members.is_empty() {
-            return false; // it has no component of its own
-        }
-        // A pending view in this log may already be in force: another member may have committed it, and acknowledged
-        // more.
-        let is_without = |peer: &Peer| !self.log.in_every_configuration(|c| seats(c, peer.replica));
-        let is_bound = |peer: &Peer| {
-            seats(committed, self.context.my_replica()) && !seats(committed, peer.replica)
+        let has_seat = |replica| committed.replica(replica).is_some();
+        let is_voted_out = |peer: &Peer| {
+            let overrides = peer.status.as_ref().map(|status| &status.overrides[..]);
+            overrides == Some(theirs) && !has_seat(peer.replica) && self.is_without(peer)
         };
-        // A member that has joined those who went on alone is outvoted with them (simulator, seed 118 of `mistakes`).
-        let is_with_outvoted = || {
-            let mut peers = self.peers.connected();
-            peers.any(|(_, other)| {
-                let theirs = other.status.as_ref().map(|theirs| &theirs.overrides);
-                theirs == Some(&status.overrides) && is_without(other) && is_bound(other)
-            })
+        let have_gone_on = || {
+            has_seat(self.context.my_replica())
+                && self.peers.connected().any(|(_, peer)| is_voted_out(peer))
         };
-        let is_deserted = || self.is_deserted_for(&status.overrides);
-        is_without(peer) && (is_bound(peer) || !is_deserted())
-            || is_with_outvoted() && !is_deserted()
-            || self.is_own_branch_primary() && self.has_majority_of_own_branch()
+        self.may_outvote(theirs)
+            && (have_gone_on() && !self.is_deserted_for(theirs)
+                || self.is_own_branch_primary() && self.has_majority_of_own_branch())
+    }
+
+    /// True if forced views of `pc.ignore_sb` or `pc.ignore_quorum` come after those of this log, and this process has a
+    /// component that can outvote them.
+    fn may_outvote(self, theirs: &[Uuid]) -> bool {
+        let has_component = !self.component.is_outside()
+            && !(self.log.committed().configuration.members).is_empty();
+        let alone = self.went_alone(theirs);
+        has_component && alone.is_some_and(|ids| !ids.iter().any(is_unvouched))
+    }
+
+    /// The forced views after those of this log, if there are any and all yield.
+    fn went_alone(self, theirs: &[Uuid]) -> Option<&[Uuid]> {
+        let beyond = theirs.strip_prefix(&self.log.committed().overrides[..])?;
+        let yield_all = !beyond.is_empty() && beyond.iter().all(yields);
+        (yield_all && !planted(Mutant::MajorityYieldsToIgnoredQuorum)).then_some(beyond)
+    }
+
+    /// True if a configuration that may be in force lacks the peer, which was a member before: one that is pending here
+    /// may be committed elsewhere. A new node is in none of them, and nobody has gone on without it (simulator, seed
+    /// 38689 of `mistakes`).
+    fn is_without(self, peer: &Peer) -> bool {
+        let has_seat = |c: &Configuration| c.replica(peer.replica).is_some();
+        let was_member = self.log.committed().numbers.remember_member(peer.replica);
+        was_member && !self.log.in_every_configuration(has_seat)
     }
 
     /// True if so many members are primary with these forced views that the others are no majority.
@@ -139,24 +154,26 @@ impl<'a> Branches<'a> {
             || heard.any(|(_, peer)| peer.status.as_ref().is_some_and(is_primary))
     }
 
-    /// True if the members with exactly this log's forced views are a majority.
+    /// True if the members with exactly this log's forced views, as far as they are heard, are a majority.
     fn has_majority_of_own_branch(self) -> bool {
-        let own = &self.log.committed().overrides;
+        let (own, now) = (&self.log.committed().overrides, self.context.now());
+        let within_ms = self.context.config().suspect_timeout_ms;
         let is_here = |member: &Member| {
-            let peer = self.peers.get(member.incarnation);
-            let status = peer
-                .filter(|peer| peer.up)
-                .and_then(|peer| peer.status.as_ref());
+            let peer = (self.peers.get(member.incarnation))
+                .filter(|peer| peer.up && now < peer.heard_at + within_ms);
+            let status = peer.and_then(|peer| peer.status.as_ref());
             member.incarnation == self.context.me() || status.is_some_and(|s| s.overrides == *own)
         };
         self.log
             .in_every_configuration(|c| c.is_majority(c.weight_of(is_here)))
     }
 
-    /// True for a voter that has gone on alone, and must be admitted again. A member without a vote is about to join
-    /// already.
+    /// True for a member that has gone on alone, and must be admitted again. One without a vote that is not primary is
+    /// about to join already.
     pub(crate) fn has_gone_on_alone(self, member: &Member) -> bool {
-        member.voter && self.outvotes_peer(member.incarnation)
+        let status = self.peers.status_of(member.incarnation);
+        let is_primary = status.is_some_and(|s| s.component_state == ComponentState::Primary);
+        (member.voter || is_primary) && self.outvotes_peer(member.incarnation)
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Machine {
     pub hangs_until_us: TimeUs,
     /// The option that an operator has set by mistake.
     pub ignores: Option<Ignored>,
+    /// A candidacy for a forced view that the option began may last until this time.
+    pub ignored_until_us: TimeUs,
     /// Why writing a promise fails now, if it does.
     pub votes_fail: Option<VotesFail>,
     /// True if it was synced since the last fault.

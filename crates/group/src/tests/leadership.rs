@@ -319,3 +319,36 @@ fn a_component_is_whole_from_the_start() {
     cores.pass(1_000);
     assert_eq!(cores.nodes[2].group.component.shown(), 1);
 }
+
+/// Node 0 hears node 2 only. The others do not hear it, and have elected node 1. What node 2 submits then may rest on
+/// what was committed there.
+#[test]
+fn a_leader_orders_nothing_of_a_member_that_is_ahead_of_it() {
+    let mut cores = Cores::of(3);
+    cores.cut.extend([(0, 1), (0, 2), (1, 0)]);
+    cores.pass(1_000);
+    assert_eq!(leaders(&cores), [0, 1]);
+    let end = cores.nodes[0].group.end();
+    cores.submit(2, 1);
+    cores.pass(100);
+    assert!(
+        cores
+            .log_of(1)
+            .iter()
+            .any(|entry| entry.submission().is_some())
+    );
+    assert_eq!(cores.nodes[0].group.end(), end);
+}
+
+/// The word of the new term comes before what may rest on it.
+#[test]
+fn a_promise_is_told_at_once() {
+    let mut cores = Cores::of(3);
+    cores.cut.extend([(0, 1), (0, 2)]);
+    let term = cores.nodes[0].group.term();
+    while cores.nodes[2].group.term() == term {
+        cores.pass_when_due(&[0, 1, 2], 1);
+    }
+    let status = cores.nodes[0].group.peers.status_of(cores.incarnation(2));
+    assert!(status.is_some_and(|status| status.term > term));
+}

@@ -5,7 +5,7 @@ use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Position, Uuid};
-use crate::message::Message;
+use crate::message::{ComponentState, Message};
 
 /// Positions that a reader on node 0 was told.
 fn points(cores: &Cores, reader: u64) -> Vec<Position> {
@@ -101,4 +101,28 @@ fn a_process_that_no_view_seats_yet_answers_for_its_replica() {
     cores.event(0, Event::Read { token: 7 });
     cores.pass(300);
     assert_eq!(points(&cores, 7).len(), 1);
+}
+
+/// It gives way to an operator's forced view. A member that has not heard of that view asks where the leader's log ends.
+#[test]
+fn a_leader_that_has_given_way_tells_no_log_end() {
+    let mut cores = Cores::of(4);
+    cores.part(&[3], &[0, 1, 2]);
+    cores.pass(12_000);
+    // Its term is higher than that of the forced view: it goes on with its own.
+    let (number, forced) = (5, None);
+    cores.say(0, 1, Message::TakeLeadership { number, forced });
+    cores.pass(1_000);
+    assert!(cores.nodes[1].group.is_leader());
+    let override_id = Uuid([3; 16]);
+    cores.event(3, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    cores.cut.remove(&(3, 1));
+    while cores.component_state(1) == ComponentState::Primary {
+        cores.pass(50);
+    }
+    cores.arrived.clear();
+    cores.say(0, 1, Message::LogEnd { round: 7 });
+    let is_reply = |(_, message): &(usize, Message)| matches!(message, Message::LogEndReply { .. });
+    assert!(!cores.arrived.iter().any(is_reply));
 }

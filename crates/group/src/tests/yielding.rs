@@ -144,6 +144,82 @@ fn whoever_has_joined_those_who_went_on_alone_is_outvoted_with_them() {
     assert!(cores.nodes[0].group.overrides_in_log().is_empty());
 }
 
+/// Node 3, which has no vote, joins node 0, which has gone on alone, and is left there by itself. The others, whose view
+/// still lists it, form theirs meanwhile.
+#[test]
+fn a_member_without_a_vote_that_is_primary_with_them_is_admitted_again() {
+    let mut cores = Cores::of(3);
+    cores.start(member(3), Recovered::default());
+    cores.pass(1_000);
+    cores.nodes[0].group.config_mut().ignore_quorum = true;
+    cores.part(&[0, 1, 2, 3], &[0, 1, 2, 3]);
+    cores.pass(12_000);
+    cores.cut.remove(&(0, 3));
+    cores.cut.remove(&(3, 0));
+    cores.pass(3_000);
+    let (position, members) = (cores.nodes[0].group.commit(), vec![cores.incarnation(3)]);
+    cores.event(0, Event::Joined { position, members });
+    cores.pass(1_000);
+    cores.event(0, Event::Leave);
+    cores.pass(1_000);
+    cores.kill(0);
+    cores.refuses(0);
+    assert_eq!(cores.members(3), ["node3"]);
+    cores.cut.clear();
+    cores.part(&[3], &[1, 2]);
+    while !all_primary(&cores, &[1, 2]) {
+        cores.pass(50);
+    }
+    assert!(all_primary(&cores, &[3]));
+    assert_eq!(cores.members(1), ["node1", "node2", "node3"]);
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[1, 2, 3]));
+    assert!(cores.nodes[3].group.overrides_in_log().is_empty());
+}
+
+/// Nodes 0 and 1 go on without node 2, and lose each other. Node 0 is restarted, and joins node 2, which has gone on
+/// alone.
+#[test]
+fn a_view_in_force_that_nobody_can_form_again_does_not_count() {
+    let mut cores = Cores::of(3);
+    cores.nodes[2].group.config_mut().ignore_quorum = true;
+    cores.part(&[0, 1], &[2]);
+    cores.pass(12_000);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+    cores.kill(0);
+    cores.pass(12_000);
+    assert!(!all_primary(&cores, &[1]));
+    let again = Member {
+        incarnation: Incarnation(Uuid([50; 16])),
+        ..member(0)
+    };
+    let again = cores.start(again, Recovered::default());
+    cores.part(&[again], &[1]);
+    cores.pass(3_000);
+    assert_eq!(cores.members(2), ["node2", "node0"]);
+    cores.cut.clear();
+    cores.pass(20_000);
+    assert!(all_primary(&cores, &[1, 2, again]));
+}
+
+/// Nobody has gone on without a node that was never a member.
+#[test]
+fn a_new_node_that_has_joined_them_makes_no_difference() {
+    let mut cores = Cores::of(3);
+    cores.nodes[0].group.config_mut().ignore_quorum = true;
+    cores.part(&[0, 1, 2], &[0, 1, 2]);
+    cores.pass(12_000);
+    cores.start(member(3), Recovered::default());
+    cores.part(&[3], &[1, 2]);
+    cores.pass(3_000);
+    assert_eq!(cores.members(0), ["node0", "node3"]);
+    cores.kill(2);
+    cores.cut.clear();
+    cores.pass(10_000);
+    assert!(all_primary(&cores, &[0, 1, 3]));
+}
+
 #[test]
 fn a_view_whose_majority_has_gone_with_them_does_not() {
     let mut cores = view_without_it((0, 1), |c| c.nodes[0].group.log.latest().members.len() == 2);

@@ -14,6 +14,9 @@ use crate::server::Datadir;
 /// The longest duration that [`crate::fault_kind::Kind::fault`] draws.
 const LONGEST_FAULT_US: TimeUs = 5_000_000;
 
+/// The longest candidacy for a forced view, with its transfer to the owner of a better log.
+const CANDIDACY_US: TimeUs = 2_000_000;
+
 impl World {
     /// Begins a fault of the plan, if it is possible now.
     pub(crate) fn fault(&mut self, index: usize) {
@@ -307,8 +310,10 @@ impl World {
 
     /// Sets `pc.ignore_sb` and `pc.ignore_quorum`.
     fn ignore(&mut self, node: NodeId, option: Option<Ignored>) {
+        let until_us = self.now_us + CANDIDACY_US;
         let machine = &mut self.machines[node];
         machine.ignores = option;
+        machine.ignored_until_us = until_us;
         let process = machine.process.as_mut();
         if let Some(group) = process.and_then(|process| process.engine.group_mut()) {
             let config = group.config_mut();

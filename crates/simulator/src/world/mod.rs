@@ -164,6 +164,7 @@ impl World {
                 detached: false,
                 hangs_until_us: 0,
                 ignores: None,
+                ignored_until_us: 0,
                 votes_fail: None,
                 was_synced: false,
             })

@@ -21,9 +21,10 @@ impl World {
     /// True if an operator might do so by mistake while others are primary. Two forced views that do not know each
     /// other refuse each other for good: `overrides_meet` tests that case.
     pub(super) fn operator_might(&self, node: NodeId) -> bool {
-        let ignores = self.ignored().is_some();
         let process = self.machines[node].process.as_deref();
-        !ignores && self.knows_overrides(node) && process.is_some_and(|process| process.voter)
+        !self.may_be_ignored()
+            && self.knows_overrides(node)
+            && process.is_some_and(|process| process.voter)
     }
 
     /// True if no node is primary and this one may be made so; it need not be a voter.
@@ -34,8 +35,7 @@ impl World {
         let history = |node| process(node).map(|p| p.progress.history);
         let mut nodes = 0..self.machines.len();
         let anywhere = nodes.any(|other| primary(other) && history(other) == history(node));
-        let ignores = self.ignored().is_some();
-        self.knows_overrides(node) && !anywhere && !ignores
+        self.knows_overrides(node) && !anywhere && !self.may_be_ignored()
     }
 
     /// True if the node has a database and knows all earlier forced views.
@@ -62,6 +62,12 @@ impl World {
     /// The option that an operator has set by mistake. At most one node has one at a time.
     fn ignored(&self) -> Option<Ignored> {
         self.machines.iter().find_map(|machine| machine.ignores)
+    }
+
+    /// True if such an option may still make a forced view (seed 34769 of `mistakes`).
+    fn may_be_ignored(&self) -> bool {
+        let lasts = |machine: &Machine| self.now_us < machine.ignored_until_us;
+        self.ignored().is_some() || self.machines.iter().any(lasts)
     }
 
     /// Counts a forced view that takes effect, by the operator's mistake that made it, if it was one.
