@@ -116,7 +116,7 @@ impl Numbers {
     }
 
     /// True if this replica is, or was, a member, as far as is remembered.
-    pub(crate) fn remember_member(&self, replica: ReplicaId) -> bool {
+    pub(crate) fn knows(&self, replica: ReplicaId) -> bool {
         self.replicas.contains_key(&replica)
     }
 

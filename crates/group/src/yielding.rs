@@ -111,7 +111,7 @@ impl<'a> Branches<'a> {
     /// 38689 of `mistakes`).
     fn is_without(self, peer: &Peer) -> bool {
         let has_seat = |c: &Configuration| c.replica(peer.replica).is_some();
-        let was_member = self.log.committed().numbers.remember_member(peer.replica);
+        let was_member = self.log.committed().numbers.knows(peer.replica);
         was_member && !self.log.in_every_configuration(has_seat)
     }
 
