@@ -241,7 +241,7 @@ impl Leader<'_> {
             // its write-sets would rest on them (simulator, seed 25979 of `mistakes`).
             let (peers, promised) = (self.peers, self.vote.promised());
             let is_ahead = |of| (peers.status_of(of)).is_some_and(|status| status.term > promised);
-            origins.retain(|(_, incarnation)| !is_ahead(*incarnation));
+            origins.retain(|(_, of)| !is_ahead(*of) || planted(Mutant::AheadOrdered));
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);
             }

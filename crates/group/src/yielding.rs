@@ -86,8 +86,7 @@ impl<'a> Branches<'a> {
                 && self.peers.connected().any(|(_, peer)| is_voted_out(peer))
         };
         self.may_outvote(theirs)
-            && (have_gone_on() && !self.is_deserted_for(theirs)
-                || self.is_own_branch_primary() && self.has_majority_of_own_branch())
+            && (have_gone_on() && !self.is_deserted_for(theirs) || self.goes_on_here())
     }
 
     /// True if forced views of `pc.ignore_sb` or `pc.ignore_quorum` come after those of this log, and this process has a
@@ -139,8 +138,16 @@ impl<'a> Branches<'a> {
         status.is_some_and(|status| self.outvotes(from, status))
     }
 
-    /// True if this process is primary, or has just heard one that is, with exactly this log's forced views.
-    fn is_own_branch_primary(self) -> bool {
+    /// True if a component with exactly this log's forced views goes on: this process hears its majority, or is not
+    /// primary and has just heard a primary member. Such a member gives way itself if it has lost the majority.
+    fn goes_on_here(self) -> bool {
+        match self.component.is_primary() {
+            true => self.has_majority_of_own_branch(),
+            false => self.hears_primary_of_own_branch(),
+        }
+    }
+
+    fn hears_primary_of_own_branch(self) -> bool {
         let (committed, now) = (self.log.committed(), self.context.now());
         let within_ms = self.context.config().leader_timeout_ms;
         let is_primary = |status: &Status| {
@@ -150,8 +157,7 @@ impl<'a> Branches<'a> {
         };
         let mut heard =
             (self.peers.connected()).filter(|(_, peer)| now < peer.heard_at + within_ms);
-        self.component.is_primary()
-            || heard.any(|(_, peer)| peer.status.as_ref().is_some_and(is_primary))
+        heard.any(|(_, peer)| peer.status.as_ref().is_some_and(is_primary))
     }
 
     /// True if the members with exactly this log's forced views, as far as they are heard, are a majority.

@@ -121,6 +121,7 @@ mutants! {
         withdrawal_doubted: WithdrawalDoubted,
         install_goes_back: InstallGoesBack,
         read_point_not_committed: ReadPointNotCommitted,
+        ahead_ordered: AheadOrdered,
     }
     engine {
         outcome_of_failed_lost: OutcomeOfFailedLost,
