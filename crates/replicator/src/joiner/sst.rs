@@ -114,7 +114,8 @@ impl Joiner<'_> {
                 }
             }
             Some(donor) => {
-                if let Some(gtid) = self.transfer.donor_chosen(donor) {
+                let seqno = self.context.seqno().unwrap_or_default();
+                if let Some(gtid) = self.transfer.donor_chosen(donor, seqno) {
                     self.brought(gtid, 0);
                 }
             }

@@ -2,6 +2,7 @@
 //! request is repeated each second. `joiner/sst.rs` carries its steps out.
 
 use bytes::Bytes;
+use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
 use super::{Phase, Place, Script, Stage, StateTransfer};
@@ -31,6 +32,9 @@ pub(crate) enum SstPhase {
     Receiving {
         donor: Option<Incarnation>,
         is_sent: bool,
+        /// On another branch a donor may have been chosen earlier: an SST below this seqno comes from there, because the
+        /// donor of this branch sends everything up to here.
+        at_least: Option<Seqno>,
     },
     /// The server is prepared; the control state is not known again yet.
     Prepared { request: Option<Bytes> },
@@ -46,6 +50,7 @@ impl SstPhase {
         SstPhase::Receiving {
             donor,
             is_sent: donor.is_none(),
+            at_least: None,
         }
     }
 
@@ -249,8 +254,9 @@ impl StateTransfer {
         }
     }
 
-    /// Notes that a donor was chosen. Returns the position of its SST, if that is here already.
-    pub(crate) fn donor_chosen(&mut self, donor: Incarnation) -> Option<Gtid> {
+    /// Notes that a donor was chosen after `seqno`. Returns the position of its SST, if that is here already.
+    pub(crate) fn donor_chosen(&mut self, donor: Incarnation, seqno: Seqno) -> Option<Gtid> {
+        let may_be_foreign = self.may_have_donor();
         let phase = self.sst_mut()?;
         let early = match phase {
             // Retry: an earlier request, which was given up as lost, was ordered after all.
@@ -258,14 +264,18 @@ impl StateTransfer {
             SstPhase::Early { gtid } => Some(*gtid),
             _ => return None,
         };
-        *phase = SstPhase::receiving(Some(donor));
+        *phase = SstPhase::Receiving {
+            donor: Some(donor),
+            is_sent: false,
+            at_least: may_be_foreign.then_some(seqno),
+        };
         early
     }
 
     /// Returns the donor that sends.
     pub(crate) fn receives_from(&self) -> Option<Incarnation> {
         match self.sst() {
-            Some(SstPhase::Receiving { donor, is_sent }) => donor.filter(|_| !is_sent),
+            Some(SstPhase::Receiving { donor, is_sent, .. }) => donor.filter(|_| !is_sent),
             _ => None,
         }
     }
@@ -281,7 +291,7 @@ impl StateTransfer {
     /// Notes that a donor has told this joiner that it has finished. Returns false if it is not the one that sends.
     pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> bool {
         match self.sst_mut() {
-            Some(SstPhase::Receiving { donor, is_sent }) if *donor == Some(from) => {
+            Some(SstPhase::Receiving { donor, is_sent, .. }) if *donor == Some(from) => {
                 !std::mem::replace(is_sent, true)
             }
             _ => false,
@@ -290,8 +300,13 @@ impl StateTransfer {
 
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
+        let is_snapshot = rcode == 0 && !self.awaits_script();
         if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
             return match phase {
+                SstPhase::Receiving {
+                    at_least: Some(at_least),
+                    ..
+                } if is_snapshot && gtid.seqno < *at_least => Received::Foreign,
                 SstPhase::Receiving { .. } => Received::Now,
                 _ if rcode != 0 => Received::Now,
                 SstPhase::Submitted {
@@ -377,7 +392,7 @@ impl StateTransfer {
                 };
                 (SstPhase::receiving(chosen), resumed)
             }
-            SstPhase::Receiving { donor, is_sent } => {
+            SstPhase::Receiving { donor, is_sent, .. } => {
                 received_meanwhile(control, me, donor.filter(|_| !is_sent))
             }
             SstPhase::Prepared { request } => (SstPhase::Requesting, Resumed::Prepared(request)),

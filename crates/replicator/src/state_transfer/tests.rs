@@ -65,7 +65,7 @@ fn a_request_is_made_again_until_a_donor_is_chosen() {
     assert!(transfer.may_have_donor() && !transfer.is_asking());
     assert_eq!(transfer.due_request(1_199), None);
     assert_eq!(transfer.due_request(1_200), Some(request()));
-    transfer.donor_chosen(donor());
+    transfer.donor_chosen(donor(), 4);
     assert_eq!(transfer.receives_from(), Some(donor()));
     assert!(!transfer.donor_is_done(me()) && transfer.donor_is_done(donor()));
     assert_eq!(transfer.receives_from(), None);
@@ -78,7 +78,7 @@ fn a_request_is_made_again_until_a_donor_is_chosen() {
 fn a_transfer_outlasts_a_log_that_begins_anew() {
     let resumed = |control: &Control, is_forked| {
         let mut transfer = asking();
-        transfer.donor_chosen(donor());
+        transfer.donor_chosen(donor(), 4);
         transfer.log_begins_anew();
         assert_eq!(transfer.place(), Place::Admission);
         assert!(transfer.is_interrupted() && transfer.is_with_scripts());
@@ -100,7 +100,7 @@ fn a_transfer_outlasts_a_log_that_begins_anew() {
 #[test]
 fn the_servers_word_is_kept_until_the_order_is_known_again() {
     let mut transfer = asking();
-    transfer.donor_chosen(donor());
+    transfer.donor_chosen(donor(), 4);
     transfer.log_begins_anew();
     assert_eq!(transfer.server_received(received(), 0), Received::Kept);
     assert_eq!(
@@ -128,7 +128,7 @@ fn a_snapshot_is_not_used_before_the_order_here_has_chosen_its_donor() {
     transfer.due_request(100);
     assert_eq!(transfer.server_received(received(), 0), Received::Kept);
     assert!(transfer.is_early() && transfer.is_asking() && transfer.is_sent());
-    assert_eq!(transfer.donor_chosen(donor()), Some(received()));
+    assert_eq!(transfer.donor_chosen(donor(), 4), Some(received()));
     assert!(!transfer.is_early());
 
     // An earlier request was given up, and is made again: either may have brought it.
@@ -139,6 +139,21 @@ fn a_snapshot_is_not_used_before_the_order_here_has_chosen_its_donor() {
     assert!(transfer.may_have_donor());
     assert_eq!(transfer.server_received(received(), 0), Received::Foreign);
     assert_eq!(transfer.server_received(received(), -1), Received::Now);
+
+    // So may the donor that the order has chosen since, unless the snapshot lacks what that donor has (seed 72049).
+    for (given_up, seqno, is_used) in [(true, 10, false), (true, 9, true), (false, 10, true)] {
+        let mut transfer = asking();
+        transfer.due_request(100);
+        transfer.request_failed(given_up, 100);
+        transfer.due_request(1_100);
+        transfer.donor_chosen(donor(), seqno);
+        let taken = if is_used {
+            Received::Now
+        } else {
+            Received::Foreign
+        };
+        assert_eq!(transfer.server_received(received(), 0), taken);
+    }
 
     // The log begins anew, and only the control state tells whether the donor was chosen on this branch.
     for sends in [true, false] {
