@@ -319,7 +319,10 @@ impl Group {
                 let outputs = self.dissemination.part(known!(self), from, source, part);
                 self.membership().disseminate(outputs);
             }
-            Message::Held { bulk } => self.dissemination.held(from, bulk),
+            Message::Held { bulk } => {
+                let outputs = self.dissemination.held(from, bulk);
+                self.membership().disseminate(outputs);
+            }
             Message::SubmitBulk { number, bulk, head } => {
                 let id = SubmissionId::of(from, number);
                 let outputs = (self.dissemination).take_bulk(known!(self), id, bulk, head);

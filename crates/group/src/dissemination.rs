@@ -202,8 +202,9 @@ impl Dissemination {
     }
 
     /// A member holds an own bulk payload completely.
-    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) {
-        self.own_bulk.held(from, bulk);
+    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) -> Outputs {
+        let outputs = self.own_bulk.held(from, bulk);
+        self.settled(outputs)
     }
 
     /// A member offers a bulk payload. `oldest`: its older ones may be dropped.

@@ -202,11 +202,17 @@ impl OwnBulk {
         (self.has_any() && is_member).then(|| self.offer_to(vec![peer]))
     }
 
-    /// A member holds a bulk payload completely.
-    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) {
+    /// A member holds a bulk payload completely. If that is submitted already, the member may have fetched it once more,
+    /// for an offer that came twice: it is told to drop it, because its room is needed (simulator, seed 3600048447 of
+    /// `bulk-payloads`).
+    pub(crate) fn held(&mut self, from: Incarnation, bulk: u64) -> Vec<BulkOutput> {
         let mut queue = self.queue.iter_mut();
-        if let Some(spread) = queue.find(|spread| spread.bulk.number == bulk) {
-            spread.held_by.insert(from);
+        match queue.find(|spread| spread.bulk.number == bulk) {
+            Some(spread) => {
+                spread.held_by.insert(from);
+                Vec::new()
+            }
+            None => vec![self.offer_to(vec![from])],
         }
     }
 
@@ -280,11 +286,18 @@ mod tests {
         let offer = Message::Offer { oldest, bulk };
         let offered = BulkOutput::Send(vec![second, third], offer);
         assert_eq!(own_bulk.pursue(known, Some(second)), [offered]);
-        own_bulk.held(third, 1);
+        assert_eq!(own_bulk.held(third, 1), []);
         assert_eq!(own_bulk.pursue(known, Some(second)), [], "not the leader");
-        own_bulk.held(second, 1);
+        assert_eq!(own_bulk.held(second, 1), []);
         let outputs = own_bulk.pursue(known, Some(second));
         assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
+
+        // Whoever holds it after that has no use for it.
+        own_bulk.submit(known.me(), 1);
+        let (oldest, bulk) = (2, None);
+        let nothing = Message::Offer { oldest, bulk };
+        let told = BulkOutput::Send(vec![third], nothing);
+        assert_eq!(own_bulk.held(third, 1), [told]);
     }
 
     #[test]

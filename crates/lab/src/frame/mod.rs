@@ -5,6 +5,7 @@
 //! time left. It stores each cell's raw data at once, continues where an earlier run ended, and writes CSV, JSON and
 //! one HTML report.
 
+mod busy;
 mod chart;
 mod claims;
 mod compare;

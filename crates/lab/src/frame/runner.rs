@@ -15,6 +15,7 @@ use trireme_testbed::directories::make_private_dir;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
 
+use super::busy;
 use super::chart::number;
 use super::error::LabError;
 use super::experiment::Experiment;
@@ -73,6 +74,9 @@ pub fn run<G: Ground>(
         line(
             "the machine or a program is another one than in earlier measurements: the report says so",
         );
+    }
+    if options.minutes != Some(0) {
+        busy::warning()?.as_deref().into_iter().for_each(line);
     }
     let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();

@@ -125,7 +125,7 @@ impl Case {
         }
     }
 
-    /// Whether all nodes run at the end of a trial, so that their rows can be compared.
+    /// Whether all nodes run at the end of a trial. Otherwise the rows of the others are compared.
     pub fn ends_whole(self) -> bool {
         !matches!(self, Self::Failover(..))
     }

@@ -68,6 +68,8 @@ pub fn measure(
     // There are as many seconds before the fault as after it.
     let from = struck_window.from - LENGTH;
     let seconds = by_second(&clients.concat(), from, 2 * LENGTH.as_secs() as usize);
+    // The rows of the others are compared: a member that is cut off lacks some.
+    site.cluster.kill_node(struck)?;
     Ok(measured(figures, seconds))
 }
 

@@ -33,7 +33,7 @@ mod strace;
 mod trace;
 mod windows;
 
-use trireme_testbed::verify::verify_identical;
+use trireme_testbed::verify::{verify_identical, verify_running};
 
 use crate::client_processes::check_systems;
 use crate::frame::{self, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Table};
@@ -127,9 +127,11 @@ impl Experiment<Sites> for Latency {
     ) -> Result<(), LabError> {
         let case = self.case(cell);
         *measured = case.measure(&self.plan, site, cell.repetition)?;
-        if case.ends_whole() {
-            verify_identical(&mut site.cluster, &[DATABASE]).map_err(LatencyError::from)?;
-        }
+        let verify = match case.ends_whole() {
+            true => verify_identical,
+            false => verify_running,
+        };
+        verify(&mut site.cluster, &[DATABASE]).map_err(LatencyError::from)?;
         Ok(())
     }
 

@@ -1,0 +1,94 @@
+//! A benchmark that is interrupted stops its servers, keeps and marks what it has measured, and goes on later.
+//!
+//! `TRIREME_REAL=1 cargo test --release -p trireme-cli --test real_bench` runs it; without the variable it does nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Four points of 4 s each, with their servers' starts.
+const ALL: Duration = Duration::from_secs(120);
+
+/// The servers are killed, and the report is made of what is there.
+const STOP: Duration = Duration::from_secs(30);
+
+fn bench(words: &[&str], out: &Path, dir: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
+    command.args(["bench", "inserts"]).args(words).arg(out);
+    let command = command.env("TMPDIR", dir).stdout(Stdio::null());
+    command.spawn().expect("the program starts")
+}
+
+fn until<T>(what: &str, limit: Duration, mut found: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begin.elapsed() < limit, "{what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn end(bench: &mut Child, limit: Duration) -> ExitStatus {
+    until("the benchmark ends", limit, || {
+        bench.try_wait().expect("a child")
+    })
+}
+
+/// The processes whose command line names this directory.
+fn processes_in(dir: &Path) -> usize {
+    let dir = dir.to_str().expect("a name in UTF-8");
+    let all = fs::read_dir("/proc").expect("/proc");
+    let lines = all.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    lines
+        .filter(|line| {
+            let line = String::from_utf8_lossy(line);
+            line.contains(dir) && line.contains("mariadbd")
+        })
+        .count()
+}
+
+fn records(out: &Path) -> Vec<String> {
+    let text = fs::read_to_string(out.join("records.jsonl")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn an_interrupted_benchmark_keeps_what_it_has_and_leaves_no_server() {
+    if std::env::var_os("TRIREME_REAL").is_none() {
+        eprintln!("skipped: TRIREME_REAL is not set");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = dir.path().join("out");
+    let small = "--quick --systems plain --connections 1,4 --seconds 4 --warmup-seconds 0 --out";
+    let small: Vec<&str> = small.split_whitespace().collect();
+
+    let mut first = bench(&small, &out, dir.path());
+    until("a point is measured", ALL, || {
+        (!records(&out).is_empty()).then_some(())
+    });
+    until("the next one has a server", ALL, || {
+        (processes_in(dir.path()) > 0).then_some(())
+    });
+    kill_process(Pid::from_child(&first), Signal::INT).expect("it runs");
+    assert!(!end(&mut first, STOP).success());
+    assert_eq!(processes_in(dir.path()), 0, "servers are left");
+    let kept = records(&out);
+    assert!(kept[0].contains("\"complete\":true"));
+    let report = fs::read_to_string(out.join("report.html")).expect("a report");
+    assert!(report.contains("Partial"));
+
+    let mut second = bench(&["--resume"], &out, dir.path());
+    assert!(end(&mut second, ALL).success());
+    let all = records(&out);
+    assert_eq!(all[0], kept[0]);
+    assert!(all.len() > kept.len());
+    let report = fs::read_to_string(out.join("report.html")).expect("a report");
+    assert!(!report.contains("Partial"));
+}
