@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Four points of 4 s each, with their servers' starts.
+/// All points, of 4 s each, with their servers' starts.
 const ALL: Duration = Duration::from_secs(120);
 
 /// The servers are killed, and the report is made of what is there.
@@ -40,8 +40,8 @@ fn end(bench: &mut Child, limit: Duration) -> ExitStatus {
     })
 }
 
-/// The processes whose command line names this directory.
-fn processes_in(dir: &Path) -> usize {
+/// The servers that run below this directory.
+fn servers_in(dir: &Path) -> usize {
     let dir = dir.to_str().expect("a name in UTF-8");
     let all = fs::read_dir("/proc").expect("/proc");
     let lines = all.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
@@ -74,11 +74,11 @@ fn an_interrupted_benchmark_keeps_what_it_has_and_leaves_no_server() {
         (!records(&out).is_empty()).then_some(())
     });
     until("the next one has a server", ALL, || {
-        (processes_in(dir.path()) > 0).then_some(())
+        (servers_in(dir.path()) > 0).then_some(())
     });
     kill_process(Pid::from_child(&first), Signal::INT).expect("it runs");
     assert!(!end(&mut first, STOP).success());
-    assert_eq!(processes_in(dir.path()), 0, "servers are left");
+    assert_eq!(servers_in(dir.path()), 0, "servers are left");
     let kept = records(&out);
     assert!(kept[0].contains("\"complete\":true"));
     let report = fs::read_to_string(out.join("report.html")).expect("a report");

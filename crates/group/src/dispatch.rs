@@ -125,7 +125,7 @@ impl Group {
         self.replica().acknowledge();
         // Before the next submission, which may rest on commits of that term: a leader of a lower term that still hears
         // this member must not order it.
-        if self.vote.is_news() {
+        if self.vote.is_untold() {
             self.membership().announce();
         }
         self.membership().pursue_reads();

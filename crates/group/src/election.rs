@@ -275,8 +275,7 @@ impl Elections<'_> {
         }
         if leads {
             // The others have gone on without this member: it follows, or is elected again.
-            self.role.follow();
-            self.matching.part();
+            self.step_aside();
         }
         None
     }

@@ -1,7 +1,7 @@
 //! This member as an elector (rules 2, 4): it grants pre-votes and promises, and decides when it stands itself.
 //!
-//! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before any other
-//! process hears of it.
+//! In: pre-votes, prepares, the leader's silence. Out: replies and promises. A promise is on disk before it, or an
+//! acknowledgement in its term, is sent; a heartbeat may name the term earlier.
 //!
 //! A leader is missing for a pre-vote if it is silent (`election_timer`), if its listener refuses connections, if no
 //! process of its replica is connected, and for a process outside of a component. A member stands itself only for the
@@ -102,6 +102,15 @@ impl Elections<'_> {
         self.election_timer.promised(self.context.now());
         self.reads.restart();
         self.persist_promise();
+    }
+
+    /// Neither leads nor stands any more, in the same term. The leader's log is another member's to tell of: this one
+    /// would answer a current read with log end 0.
+    pub(crate) fn step_aside(&mut self) {
+        if self.role.is_leader() {
+            self.matching.part();
+        }
+        self.role.follow();
     }
 
     /// Asks for the promise to be written down.

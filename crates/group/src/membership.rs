@@ -147,7 +147,7 @@ impl Membership<'_> {
             (peers.iter().copied()).partition(|peer| self.may_lead(*peer));
         self.send_all(others, Message::Status(status.clone().of_no_leader()));
         self.send_all(electorate, Message::Status(status));
-        self.vote.told();
+        self.vote.note_told();
         self.tell_expectation(peers);
     }
 
@@ -298,8 +298,7 @@ impl Membership<'_> {
             let best = voters
                 .map(|(incarnation, _)| incarnation)
                 .max_by_key(|incarnation| leader.replication.acked(*incarnation));
-            self.role.follow();
-            self.matching.part();
+            self.elections().step_aside();
             if let Some(successor) = best {
                 self.leader()
                     .hand_over_to(successor, "a view is committed without this member");

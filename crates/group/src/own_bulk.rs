@@ -292,7 +292,7 @@ mod tests {
         let outputs = own_bulk.pursue(known, Some(second));
         assert_eq!(outputs, [BulkOutput::MaySubmit(1)]);
 
-        // Whoever holds it after that has no use for it.
+        // A member that holds it after that has no use for it.
         own_bulk.submit(known.me(), 1);
         let (oldest, bulk) = (2, None);
         let nothing = Message::Offer { oldest, bulk };

@@ -1,8 +1,8 @@
 //! The promised term of this member, and whether its replica is amnesiac.
 //!
 //! In: terms to promise, and the word that a promise is on disk. Out: the messages that may be sent then. Promises only
-//! rise, and no process hears of one before it is on disk (rule 4). An amnesiac replica is intact again when it has
-//! caught up with everything that it may have acknowledged.
+//! rise. None is sent before it is on disk, nor is an acknowledgement in its term (rule 4); a heartbeat may name the term
+//! earlier. An amnesiac replica is intact again when it has caught up with everything that it may have acknowledged.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -107,12 +107,12 @@ impl Vote {
     }
 
     /// True if the peers have yet to hear of the promised term.
-    pub(crate) fn is_news(&self) -> bool {
+    pub(crate) fn is_untold(&self) -> bool {
         self.told != self.promised
     }
 
     /// A heartbeat names the promised term.
-    pub(crate) fn told(&mut self) {
+    pub(crate) fn note_told(&mut self) {
         self.told = self.promised;
     }
 

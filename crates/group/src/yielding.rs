@@ -57,8 +57,8 @@ impl<'a> Branches<'a> {
         self.binding_overrides().len() < self.log.committed().overrides.len()
     }
 
-    /// True if the peer has gone on with yielding forced views, and a majority here has gone on without it: the peer
-    /// must give way.
+    /// True if this process must not follow the peer, which has gone on with yielding forced views: these views are
+    /// outvoted, or a view that may be in force lacks the peer, and its members can still form a majority.
     pub(crate) fn outvotes(self, from: Incarnation, status: &Status) -> bool {
         let theirs = &status.overrides;
         let is_without = |peer| self.is_without(peer) && !self.is_deserted_for(theirs);
@@ -66,13 +66,16 @@ impl<'a> Branches<'a> {
             || self.may_outvote(theirs) && self.peers.get(from).is_some_and(is_without)
     }
 
-    /// True if a majority here has gone on without some of those that have gone on with these forced views. A member
-    /// that has joined them since is outvoted with them (simulator, seed 118 of `mistakes`).
+    /// True if this process must not follow any component with these yielding forced views. Either the view in force
+    /// here has voted one of their nodes out, and its members can still form a majority; a member that has joined them
+    /// since is outvoted with them (simulator, seed 118 of `mistakes`). Or a component without these views goes on.
     pub(crate) fn outvotes_branch(self, theirs: &[Uuid]) -> bool {
         // Nobody vouches for the database behind a "boot" view: a primary component never follows it, and other nodes
         // always do. Its node gives way to each primary component that it hears.
-        let alone = self.went_alone(theirs);
-        if alone.is_some_and(|ids| ids.iter().any(is_unvouched)) {
+        let Some(alone) = self.went_alone(theirs) else {
+            return false;
+        };
+        if alone.iter().any(is_unvouched) {
             return self.component.is_primary();
         }
         let committed = &self.log.committed().configuration;
@@ -81,12 +84,12 @@ impl<'a> Branches<'a> {
             let overrides = peer.status.as_ref().map(|status| &status.overrides[..]);
             overrides == Some(theirs) && !has_seat(peer.replica) && self.is_without(peer)
         };
-        let have_gone_on = || {
+        let has_voted_one_out = || {
             has_seat(self.context.my_replica())
                 && self.peers.connected().any(|(_, peer)| is_voted_out(peer))
         };
         self.may_outvote(theirs)
-            && (have_gone_on() && !self.is_deserted_for(theirs) || self.goes_on_here())
+            && (has_voted_one_out() && !self.is_deserted_for(theirs) || self.goes_on_here())
     }
 
     /// True if forced views of `pc.ignore_sb` or `pc.ignore_quorum` come after those of this log, and this process has a

@@ -75,24 +75,16 @@ impl Membership<'_> {
         let overruled = status.overrides.len() > own.len() && !following;
         if overruled && !planted(Mutant::OverridesIgnored) {
             self.forced_views.heed(&status.overrides);
-            self.step_aside();
+            self.elections().step_aside();
             self.declare_non_primary();
         }
         true
     }
 
-    /// Neither leads nor stands any more. A leader's log end says nothing about its term from here on.
-    fn step_aside(&mut self) {
-        if self.role.is_leader() {
-            self.matching.part();
-        }
-        self.role.follow();
-    }
-
     /// A component without the last forced views of this log is primary, and these views yield: this process gives way.
     fn give_up_overrides(&mut self, from: Incarnation) {
-        let is_news = self.component.is_primary() || self.role.is_leader();
-        if is_news {
+        let had_a_say = self.component.is_primary() || self.role.is_leader();
+        if had_a_say {
             let text = format!(
                 "this node went on without a quorum (pc.ignore_quorum, pc.ignore_sb, bootstrapped without \
                  grastate.dat), and so did a primary component to which {from} belongs: this node gives way, and drops \
@@ -101,10 +93,10 @@ impl Membership<'_> {
             self.out.note(text);
         }
         self.forced_views.give_way();
-        self.step_aside();
+        self.elections().step_aside();
         self.declare_non_primary();
         // Before this process requests admission: a member that is still primary with those views is removed.
-        if is_news {
+        if had_a_say {
             self.announce();
         }
     }

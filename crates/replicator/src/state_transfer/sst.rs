@@ -86,7 +86,7 @@ pub(crate) enum Received {
     /// It is handled when the control state is known again.
     Kept,
     Now,
-    /// The SST may be of another branch: this one has chosen no donor (rule 11).
+    /// The SST may be of another branch (rule 11): this one has chosen no donor, or one that sends more.
     Foreign,
     /// The server waits for no SST.
     Unasked,

@@ -9,15 +9,11 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, hasty, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MajorityYieldsToIgnoredQuorum],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.suspect_timeout_ms = 1_000;
-        plan
-    },
+    plan: |seed| hasty(3, seed),
     play,
 };
 

@@ -189,3 +189,11 @@ pub fn recovering(size: usize, seed: u64) -> Plan {
         ..cluster(size, seed)
     }
 }
+
+/// The same cluster, which misses a silent member after 1 s already.
+pub fn hasty(size: usize, seed: u64) -> Plan {
+    Plan {
+        suspect_timeout_ms: 1_000,
+        ..recovering(size, seed)
+    }
+}

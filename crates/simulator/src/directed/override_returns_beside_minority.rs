@@ -8,16 +8,12 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, N4, Play, Stage, hasty, row};
 use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MinorityRefuses],
-    plan: |seed| {
-        let mut plan = recovering(4, seed);
-        plan.suspect_timeout_ms = 1_000;
-        plan
-    },
+    plan: |seed| hasty(4, seed),
     play,
 };
 

@@ -6,15 +6,11 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, recovering};
+use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, hasty};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnmadeViewCounts],
-    plan: |seed| {
-        let mut plan = recovering(5, seed);
-        plan.suspect_timeout_ms = 1_000;
-        plan
-    },
+    plan: |seed| hasty(5, seed),
     play,
 };
 
