@@ -240,7 +240,7 @@ impl Leader<'_> {
             // A member that has promised a higher term may have seen commits that this log lacks: the certification of
             // its write-sets would rest on them (simulator, seed 25979 of `mistakes`).
             let (peers, promised) = (self.peers, self.vote.promised());
-            let is_ahead = |of| (peers.status_of(of)).is_some_and(|status| status.term > promised);
+            let is_ahead = |of| peers.promised_by(of) > promised;
             origins.retain(|(_, of)| !is_ahead(*of) || planted(Mutant::AheadOrdered));
             for (replica, incarnation) in origins {
                 self.order_submissions_of(replica, incarnation);

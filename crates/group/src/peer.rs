@@ -1,7 +1,7 @@
 //! The state of one peer process.
 
 use crate::founding::Expects;
-use crate::ids::{ReplicaId, TimeMs};
+use crate::ids::{ReplicaId, Term, TimeMs};
 use crate::message::Status;
 use crate::round_trips::RoundTrips;
 
@@ -14,6 +14,8 @@ pub(crate) struct Peer {
     pub dead: bool,
     pub heard_at: TimeMs,
     pub status: Option<Status>,
+    /// The highest term that its heartbeats have named, over all its connections: its promise never falls.
+    pub promised: Term,
     /// Its last `Expects` message, if it is blank.
     pub expects: Option<Expects>,
     pub round_trips: RoundTrips,

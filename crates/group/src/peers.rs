@@ -1,12 +1,12 @@
 //! The peers: their connections, and their last messages.
 //!
 //! In: connections that come and go, heartbeats. Out: the state of each peer. A peer that is not connected has no
-//! status here.
+//! status here; its highest promise stays known.
 
 use std::collections::BTreeMap;
 
 use crate::founding::Expects;
-use crate::ids::{Incarnation, ReplicaId, TimeMs};
+use crate::ids::{Incarnation, ReplicaId, Term, TimeMs};
 use crate::message::{Outlook, Status};
 use crate::peer::Peer;
 
@@ -48,6 +48,11 @@ impl Peers {
         self.get(peer)?.status.as_ref()
     }
 
+    /// The highest term that this process is known to have promised, connected now or earlier.
+    pub(crate) fn promised_by(&self, peer: Incarnation) -> Term {
+        self.get(peer).map_or(Term::default(), |peer| peer.promised)
+    }
+
     /// The last heartbeats of all peers.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = &Status> {
         self.0.values().filter_map(|peer| peer.status.as_ref())
@@ -68,6 +73,7 @@ impl Peers {
             replica,
             up: true,
             heard_at: now,
+            promised: self.promised_by(incarnation),
             ..Peer::default()
         };
         self.0.insert(incarnation, peer);
@@ -118,6 +124,7 @@ impl Peers {
             .status
             .as_ref()
             .is_none_or(|known| known.term != status.term || known.leader != status.leader);
+        peer.promised = peer.promised.max(status.term);
         peer.status = Some(status.clone());
         if !status.history.is_nil() {
             peer.expects = None;

@@ -338,6 +338,8 @@ fn a_leader_orders_nothing_of_a_member_that_is_ahead_of_it() {
             .any(|entry| entry.submission().is_some())
     );
     assert_eq!(cores.nodes[0].group.end(), end);
+    cores.reconnect(0, 2);
+    assert_eq!(cores.nodes[0].group.end(), end, "it stays ahead");
 }
 
 /// The word of the new term comes before what may rest on it.

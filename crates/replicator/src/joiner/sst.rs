@@ -114,8 +114,7 @@ impl Joiner<'_> {
                 }
             }
             Some(donor) => {
-                let seqno = self.context.seqno().unwrap_or_default();
-                if let Some(gtid) = self.transfer.donor_chosen(donor, seqno) {
+                if let Some(gtid) = self.transfer.donor_chosen(donor) {
                     self.brought(gtid, 0);
                 }
             }
@@ -197,7 +196,9 @@ impl Joiner<'_> {
         self.out.answer(ticket, Answer::unordered(code));
         match received {
             Received::Now => self.brought(gtid, rcode),
-            Received::Foreign => self.forked_in_transfer(),
+            Received::Foreign => self.give_up_snapshot(
+                "A state came before the order here chose a donor: it may be of another branch of the history.",
+            ),
             Received::Kept | Received::Unasked => {}
         }
     }
@@ -242,8 +243,19 @@ impl Joiner<'_> {
     pub(crate) fn overridden_in_transfer(&mut self) {
         // A known donor sends this branch's entries, or is lost. An automatic override comes without the loss of the
         // majority: the other branch may have ordered a request that is under way.
-        if self.transfer.may_have_donor() || self.transfer.is_asking() {
+        if self.transfer.is_request_open() {
             self.forked_in_transfer();
+        }
+    }
+
+    /// Handles the loss of the majority while the server awaits an SST. A forced view may go on without this node and
+    /// order its request, so that a donor of that branch sends, while the order here chooses another one (simulator,
+    /// seed 72049 of `mistakes`).
+    pub(crate) fn majority_lost_in_transfer(&mut self) {
+        if self.transfer.is_request_open() && !self.lifecycle.is_leaving() {
+            self.give_up_snapshot(
+                "The majority was lost before the request for the state transfer was ordered. Start this node again.",
+            );
         }
     }
 

@@ -5,7 +5,6 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Outcomes;
 use crate::action::{Action, Answer, Code, GroupAction};
-use crate::joiner::never_received;
 use crate::submissions::{Dropped, Held, Sent};
 
 impl Outcomes<'_> {
@@ -50,14 +49,6 @@ impl Outcomes<'_> {
             Sent::Rollback(trx) => self.submissions.lose_rollback(trx),
             Sent::Desync { ticket, .. } => {
                 (self.out).answer(ticket, Answer::unordered(Code::TrxFail));
-            }
-            // The order here may do without the request that has brought the SST (rule 11).
-            Sent::StateRequest if self.transfer.is_early() => {
-                self.transfer.give_up();
-                (self.out).fatal(never_received(
-                    "The majority was lost before the request for the state transfer was ordered: the donor may have \
-                     gone on without this node.",
-                ));
             }
             // The node repeats it later.
             Sent::StateRequest => (self.transfer).request_failed(true, self.context.now_ms()),

@@ -158,6 +158,7 @@ impl Replicator {
         if let Some(ist) = self.transfer.ist_mut() {
             ist.lose_primary();
         }
+        self.joiner().majority_lost_in_transfer();
         self.lifecycle.forget_synced();
         self.flow_control.forget(self.context.now_ms());
         self.outcomes().give_up_unsent();

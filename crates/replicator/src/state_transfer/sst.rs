@@ -2,7 +2,6 @@
 //! request is repeated each second. `joiner/sst.rs` carries its steps out.
 
 use bytes::Bytes;
-use trireme_certification::Seqno;
 use trireme_group::Incarnation;
 
 use super::{Phase, Place, Script, Stage, StateTransfer};
@@ -20,8 +19,7 @@ pub(crate) enum SstPhase {
     Retry {
         request: Bytes,
         at_ms: u64,
-        /// An earlier request was given up. On another branch it may have been ordered after all, so that a donor
-        /// sends.
+        /// An earlier request was given up, and its fate is unknown: a donor may have been chosen.
         given_up: bool,
     },
     /// The request is submitted, and not ordered yet.
@@ -32,9 +30,6 @@ pub(crate) enum SstPhase {
     Receiving {
         donor: Option<Incarnation>,
         is_sent: bool,
-        /// On another branch a donor may have been chosen earlier: an SST below this seqno comes from there, because the
-        /// donor of this branch sends everything up to here.
-        at_least: Option<Seqno>,
     },
     /// The server is prepared; the control state is not known again yet.
     Prepared { request: Option<Bytes> },
@@ -50,7 +45,6 @@ impl SstPhase {
         SstPhase::Receiving {
             donor,
             is_sent: donor.is_none(),
-            at_least: None,
         }
     }
 
@@ -67,6 +61,19 @@ impl SstPhase {
             self,
             SstPhase::Retry { .. } | SstPhase::Submitted { .. } | SstPhase::Receiving { .. }
         )
+    }
+
+    /// Returns true if an earlier request was given up: a donor may have been chosen.
+    fn may_have_donor(&self) -> bool {
+        matches!(
+            self,
+            SstPhase::Retry { given_up: true, .. } | SstPhase::Submitted { given_up: true, .. }
+        )
+    }
+
+    /// Returns true if a request is under way to the order, or may be.
+    fn is_open(&self) -> bool {
+        self.may_have_donor() || matches!(self, SstPhase::Submitted { .. } | SstPhase::Early { .. })
     }
 }
 
@@ -86,7 +93,7 @@ pub(crate) enum Received {
     /// It is handled when the control state is known again.
     Kept,
     Now,
-    /// The SST may be of another branch (rule 11): this one has chosen no donor, or one that sends more.
+    /// The SST may be of another branch (rule 11): this one has chosen no donor.
     Foreign,
     /// The server waits for no SST.
     Unasked,
@@ -199,8 +206,8 @@ impl StateTransfer {
         Some(request)
     }
 
-    /// Notes that the request was not ordered, as far as this branch goes (`given_up`), or that no donor was found. It
-    /// is repeated.
+    /// Notes that the request was not ordered, or that it may have been (`given_up`), or that no donor was found. It is
+    /// repeated.
     pub(crate) fn request_failed(&mut self, given_up: bool, now_ms: u64) {
         if let Some(phase) = self.sst_mut() {
             if let SstPhase::Submitted {
@@ -219,26 +226,17 @@ impl StateTransfer {
 
     /// Returns true if a donor sends, or has sent, or may have been chosen to.
     pub(crate) fn is_sent(&self) -> bool {
-        let has_come = matches!(
-            self.sst(),
-            Some(SstPhase::Receiving { .. } | SstPhase::Early { .. })
-        );
-        self.may_have_donor() || has_come
+        self.sst().is_some_and(|phase| {
+            phase.may_have_donor()
+                || matches!(phase, SstPhase::Receiving { .. } | SstPhase::Early { .. })
+        })
     }
 
-    /// Returns true if an earlier request was given up: on another branch a donor may have been chosen.
-    pub(crate) fn may_have_donor(&self) -> bool {
-        matches!(
-            self.sst(),
-            Some(
-                SstPhase::Retry { given_up: true, .. } | SstPhase::Submitted { given_up: true, .. }
-            )
-        )
-    }
-
-    /// Returns true if a request is under way to the order.
-    pub(crate) fn is_asking(&self) -> bool {
-        self.is_early() || matches!(self.sst(), Some(SstPhase::Submitted { .. }))
+    /// Returns true if a request for an SST is under way to the order, or may be, known to the order here or not.
+    /// Another branch may order it, too.
+    pub(crate) fn is_request_open(&self) -> bool {
+        let phase = self.interrupted.as_ref().or(self.sst());
+        phase.is_some_and(SstPhase::is_open) && !self.awaits_script()
     }
 
     /// Returns true if the SST is here before the request is ordered.
@@ -254,9 +252,8 @@ impl StateTransfer {
         }
     }
 
-    /// Notes that a donor was chosen after `seqno`. Returns the position of its SST, if that is here already.
-    pub(crate) fn donor_chosen(&mut self, donor: Incarnation, seqno: Seqno) -> Option<Gtid> {
-        let may_be_foreign = self.may_have_donor();
+    /// Notes that a donor was chosen. Returns the position of its SST, if that is here already.
+    pub(crate) fn donor_chosen(&mut self, donor: Incarnation) -> Option<Gtid> {
         let phase = self.sst_mut()?;
         let early = match phase {
             // Retry: an earlier request, which was given up as lost, was ordered after all.
@@ -267,7 +264,6 @@ impl StateTransfer {
         *phase = SstPhase::Receiving {
             donor: Some(donor),
             is_sent: false,
-            at_least: may_be_foreign.then_some(seqno),
         };
         early
     }
@@ -275,7 +271,7 @@ impl StateTransfer {
     /// Returns the donor that sends.
     pub(crate) fn receives_from(&self) -> Option<Incarnation> {
         match self.sst() {
-            Some(SstPhase::Receiving { donor, is_sent, .. }) => donor.filter(|_| !is_sent),
+            Some(SstPhase::Receiving { donor, is_sent }) => donor.filter(|_| !is_sent),
             _ => None,
         }
     }
@@ -291,7 +287,7 @@ impl StateTransfer {
     /// Notes that a donor has told this joiner that it has finished. Returns false if it is not the one that sends.
     pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> bool {
         match self.sst_mut() {
-            Some(SstPhase::Receiving { donor, is_sent, .. }) if *donor == Some(from) => {
+            Some(SstPhase::Receiving { donor, is_sent }) if *donor == Some(from) => {
                 !std::mem::replace(is_sent, true)
             }
             _ => false,
@@ -300,13 +296,8 @@ impl StateTransfer {
 
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
-        let is_snapshot = rcode == 0 && !self.awaits_script();
         if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
             return match phase {
-                SstPhase::Receiving {
-                    at_least: Some(at_least),
-                    ..
-                } if is_snapshot && gtid.seqno < *at_least => Received::Foreign,
                 SstPhase::Receiving { .. } => Received::Now,
                 _ if rcode != 0 => Received::Now,
                 SstPhase::Submitted {
@@ -392,7 +383,7 @@ impl StateTransfer {
                 };
                 (SstPhase::receiving(chosen), resumed)
             }
-            SstPhase::Receiving { donor, is_sent, .. } => {
+            SstPhase::Receiving { donor, is_sent } => {
                 received_meanwhile(control, me, donor.filter(|_| !is_sent))
             }
             SstPhase::Prepared { request } => (SstPhase::Requesting, Resumed::Prepared(request)),

@@ -3,7 +3,7 @@
 //! n1 leads, and does not get through to n2 and n3, which elect another leader. n1 hears only the third one. n1 has
 //! ordered X, its own write of a row. The third one writes Y, of the same row. Y conflicts with nothing in its log, where
 //! another entry has the seqno of X. An operator makes n1 primary, and its log is committed: n1 must not have ordered Y
-//! behind X.
+//! behind X, while it hears the third one or when their connection breaks off.
 
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
@@ -31,6 +31,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.heal(&[third], &[N1]);
     let y = stage.write(third, &[row(1)]);
     stage.until("the third one writes Y", |s| s.acknowledged(y))?;
+    stage.pass_ms(50);
+    stage.reset(third, N1);
     stage.pass_ms(50);
     stage.cut(&[third], &[N1]);
     stage.until("n1 is not primary", |s| {
