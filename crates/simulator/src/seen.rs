@@ -117,6 +117,7 @@ pub enum Seen {
         history: Uuid,
         seqno: Seqno,
         digest: u64,
+        donor: NodeId,
     },
 
     // --- from the clients

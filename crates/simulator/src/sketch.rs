@@ -197,6 +197,7 @@ pub fn seen(seen: &Seen) -> Option<Sketch> {
             history,
             seqno,
             digest,
+            donor: _,
         } => Sketch::of(103).and(&(history, seqno, digest)),
         Seen::Read {
             trx,

@@ -33,6 +33,8 @@ mod ist_sources;
 #[cfg(test)]
 mod joining;
 #[cfg(test)]
+mod joining_forks;
+#[cfg(test)]
 mod large;
 pub mod liar;
 #[cfg(test)]

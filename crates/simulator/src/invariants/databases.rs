@@ -196,7 +196,8 @@ impl Databases {
                 history,
                 seqno,
                 digest,
-            } => return self.snapshot(node, (*history, *seqno), *digest),
+                donor,
+            } => return self.snapshot(node, (*history, *seqno), *digest, *donor),
             _ => {}
         }
         Ok(())
@@ -435,15 +436,24 @@ impl Databases {
             .of_len(key, len, |version| self.is_within(version.place, tip))
     }
 
-    /// Replaces a node's database by the donor's one.
-    fn snapshot(&mut self, node: NodeId, gtid: (Uuid, Seqno), digest: u64) -> Result<(), String> {
+    /// Replaces a node's database by the donor's one. Views change no row: on two branches the same digest may stand at
+    /// the same seqno, so the donor's own path comes first.
+    fn snapshot(
+        &mut self,
+        node: NodeId,
+        gtid: (Uuid, Seqno),
+        digest: u64,
+        donor: NodeId,
+    ) -> Result<(), String> {
         let (history, seqno) = gtid;
-        let candidates: Vec<Place> = (self.branches.iter().enumerate())
+        let mut candidates: Vec<Place> = (self.branches.iter().enumerate())
             .filter(|(_, branch)| {
                 branch.history == history && (branch.base..=branch.end()).contains(&seqno)
             })
             .map(|(branch, _)| Place { branch, seqno })
             .collect();
+        let donors_tip = self.place(donor);
+        candidates.extend(donors_tip.and_then(|tip| self.find(history, seqno, tip)));
         let fits = |databases: &mut Databases, place: Place| {
             let place = databases.normal(place);
             databases

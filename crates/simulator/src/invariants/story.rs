@@ -115,7 +115,7 @@ impl Story {
         story.ordered_view(0, 1, 11).ordered_view(0, 2, 12);
         story.database(0, 2, 2000);
         for node in [1, 2] {
-            story.snapshot(node, 2, 2000);
+            story.snapshot(node, 2, 2000, 0);
         }
         story.write(0, 3, 100, &[1]).write(0, 4, 101, &[1]);
         for node in [1, 2] {
@@ -252,7 +252,13 @@ impl Story {
         )
     }
 
-    pub fn snapshot(&mut self, node: NodeId, seqno: Seqno, digest: u64) -> &mut Story {
+    pub fn snapshot(
+        &mut self,
+        node: NodeId,
+        seqno: Seqno,
+        digest: u64,
+        donor: NodeId,
+    ) -> &mut Story {
         let history = HISTORY;
         self.see(
             node,
@@ -260,6 +266,7 @@ impl Story {
                 history,
                 seqno,
                 digest,
+                donor,
             },
         )
     }

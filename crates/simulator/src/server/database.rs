@@ -307,6 +307,7 @@ impl Database {
 
     /// Replaces the whole database by an SST.
     pub fn replace(&mut self, snapshot: Snapshot, ctx: &mut Ctx) {
+        let donor = snapshot.donor;
         self.datadir.replace(snapshot);
         let Gtid { uuid, seqno } = self.position();
         self.ordered = self.position();
@@ -316,6 +317,7 @@ impl Database {
             history: uuid,
             seqno,
             digest: self.digest(),
+            donor,
         });
     }
 

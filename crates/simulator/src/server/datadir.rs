@@ -13,7 +13,7 @@ use super::database::Writes;
 use super::plan::Flush;
 use super::rows::{Image, Rows};
 use crate::random::Random;
-use crate::seen::{ClientTrx, TimeUs};
+use crate::seen::{ClientTrx, NodeId, TimeUs};
 
 /// Maximum age of a commit before it is flushed in the background.
 const FLUSHED_AFTER_US: TimeUs = 1_000_000;
@@ -36,6 +36,8 @@ pub enum Change {
 /// A copy of a database at a position.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
+    /// The node whose database it is.
+    pub(super) donor: NodeId,
     pub(super) rows: Rows,
     pub(super) position: Gtid,
     fragments: Fragments,
@@ -194,9 +196,10 @@ impl Datadir {
         self.unflushed.clear();
     }
 
-    /// A copy of the database.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    /// A copy of this node's database.
+    pub(super) fn snapshot(&self, donor: NodeId) -> Snapshot {
         Snapshot {
+            donor,
             rows: self.rows.clone(),
             position: self.position,
             fragments: self.fragments.clone(),

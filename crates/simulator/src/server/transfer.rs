@@ -217,7 +217,7 @@ impl Server {
     /// Copies the database and hands it to the world. The scripts flush the engine's log first.
     fn send(&mut self, t: usize, pause: Option<Pause>, ctx: &mut Ctx) -> Stage {
         self.db.datadir.flush();
-        let snapshot = self.db.datadir.snapshot();
+        let snapshot = self.db.datadir.snapshot(self.node);
         let span = self.plan.speed.transfer_us;
         let takes_us = match self.transfers[t].method {
             Method::HoldAtEnd => self.plan.speed.stage_us.draw(ctx.random),

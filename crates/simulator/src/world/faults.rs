@@ -57,7 +57,11 @@ impl World {
                     && self.survivable_for_good(node)
                     && self.is_served_without(node)
             }
-            Fault::Pause { node, .. } | Fault::Weight { node, .. } => runs(node),
+            Fault::Pause { node, .. } => runs(node),
+            // With other weights, the loss of a log that is about to be lost might not be survivable.
+            Fault::Weight { node, .. } => {
+                runs(node) && !self.machines.iter().any(Machine::will_forget)
+            }
             Fault::Slow { node, .. } => self.machines[node].slow == 1,
             Fault::Override { node } => self.operator_would(node),
             Fault::Beside { node } => {
