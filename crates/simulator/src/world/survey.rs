@@ -1,6 +1,8 @@
 //! Looks over the whole world: limits that must hold, and signs that all is well.
 
-use trireme_group::{ComponentState, Configuration, Member, PAYLOAD_MAX, Position, Uuid};
+use trireme_group::{
+    ComponentState, Configuration, Member, PAYLOAD_MAX, Position, Uuid, override_yields,
+};
 use trireme_log::Durability;
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
@@ -72,6 +74,31 @@ impl World {
     /// be in force, the intact members have enough votes.
     pub(crate) fn survivable(&self, node: NodeId) -> bool {
         self.others_weigh(node, |weight, total| weight * 2 >= total)
+            && self.outvoting_survives(node)
+    }
+
+    /// False if the node's component goes on beside an automatic forced view, which gives way to it, and cannot lose
+    /// this node: only an operator could choose between what is left of the two (seed 118371 of `mistakes`).
+    fn outvoting_survives(&self, node: NodeId) -> bool {
+        let link = |node: NodeId| self.machines[node].process.as_deref()?.engine.link();
+        let Some(own) = link(node).map(|link| link.group.checkpoint()) else {
+            return true;
+        };
+        let is_outvoting = self.in_effect.last().is_some_and(override_yields)
+            && !knows_all(&own.overrides, &self.in_effect);
+        let others = (0..self.machines.len()).filter(|other| *other != node);
+        let stay = others.filter(|other| {
+            let is_intact = (self.machines[*other].process.as_deref()).is_some_and(|p| p.intact);
+            let is_here =
+                link(*other).is_some_and(|link| link.group.checkpoint().overrides == own.overrides);
+            is_intact && is_here && !self.machines[*other].will_forget()
+        });
+        let seats = stay.filter_map(|other| {
+            let replica = self.machines[other].replica;
+            own.configuration.replica(replica)
+        });
+        let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
+        !is_outvoting || weight * 2 >= own.configuration.total_weight()
     }
 
     /// The same if the node's disk is lost: the node comes back as another replica.
