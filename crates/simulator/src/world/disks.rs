@@ -104,10 +104,10 @@ impl World {
         machine.left.intact &= !forgets;
     }
 
-    /// Repairs the disk completely.
+    /// Repairs the disk completely, but for a failed device.
     pub(crate) fn mend_disk(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
-        machine.doomed = machine.detached;
+        machine.doomed = machine.detached || machine.doomed && machine.disk.is_device_failed();
         machine.votes_fail = (machine.votes_fail).filter(|_| machine.disk.is_device_failed());
         machine.disk.set_room(None);
         machine.disk.set_fail_syncs(false);
