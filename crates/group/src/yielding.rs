@@ -66,9 +66,10 @@ impl<'a> Branches<'a> {
             || self.may_outvote(theirs) && self.peers.get(from).is_some_and(is_without)
     }
 
-    /// True if this process must not follow any component with these yielding forced views. Either the view in force
-    /// here has voted one of their nodes out, and its members can still form a majority; a member that has joined them
-    /// since is outvoted with them (simulator, seed 118 of `mistakes`). Or a component without these views goes on.
+    /// True if this process must not follow any component with these yielding forced views. Either a view that may be in
+    /// force here has voted one of their nodes out (seed 124105 of `mistakes`: not only the committed one), and its members
+    /// can still form a majority; a member that has joined them since is outvoted with them (seed 118). Or a component
+    /// without these views goes on.
     pub(crate) fn outvotes_branch(self, theirs: &[Uuid]) -> bool {
         // Nobody vouches for the database behind a "boot" view: a primary component never follows it, and other nodes
         // always do. Its node gives way to each primary component that it hears.
@@ -82,7 +83,7 @@ impl<'a> Branches<'a> {
         let has_seat = |replica| committed.replica(replica).is_some();
         let is_voted_out = |peer: &Peer| {
             let overrides = peer.status.as_ref().map(|status| &status.overrides[..]);
-            overrides == Some(theirs) && !has_seat(peer.replica) && self.is_without(peer)
+            overrides == Some(theirs) && self.is_without(peer)
         };
         let has_voted_one_out = || {
             has_seat(self.context.my_replica())

@@ -96,6 +96,20 @@ fn a_view_without_them_that_may_be_in_force_counts() {
     }
 }
 
+/// Node 0 heeded node 2 before the view without node 2 came. Nobody else may be able to lead (seed 124105 of `mistakes`).
+#[test]
+fn who_has_heeded_them_may_stand_once_it_has_a_view_without_them() {
+    let mut cores = view_without_it((1, 0), |cores| cores.members(1).len() == 2);
+    let theirs = cores.nodes[2].group.overrides_in_log();
+    cores.nodes[0].group.forced_views.heed(&theirs);
+    assert!(cores.nodes[0].group.branches().is_overridden());
+    cores.cut.remove(&(0, 2));
+    cores.cut.remove(&(2, 0));
+    cores.pass(10_000);
+    assert!(!cores.nodes[0].group.branches().is_overridden());
+    assert!(!all_primary(&cores, &[0]));
+}
+
 /// It has left, and knows of the view without it, which those who stay have.
 #[test]
 fn who_has_left_those_who_went_on_waits_for_them() {
