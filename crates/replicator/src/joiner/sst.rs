@@ -252,7 +252,8 @@ impl Joiner<'_> {
     /// order its request, so that a donor of that branch sends, while the order here chooses another one (simulator,
     /// seed 72049 of `mistakes`).
     pub(crate) fn majority_lost_in_transfer(&mut self) {
-        if self.transfer.is_request_open() && !self.lifecycle.is_leaving() {
+        let is_open = self.transfer.is_request_open() || self.transfer.is_early();
+        if is_open && !self.lifecycle.is_leaving() {
             self.give_up_snapshot(
                 "The majority was lost before the request for the state transfer was ordered. Start this node again.",
             );

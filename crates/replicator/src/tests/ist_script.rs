@@ -1,10 +1,10 @@
 //! The script of a state transfer before an IST.
 
 use trireme_certification::KeyType;
-use trireme_group::{Position, Uuid};
+use trireme_group::{Fate, Position, Uuid};
 
 use super::clients::{copy_new, pulls};
-use super::driver::{Cluster, incarnation};
+use super::driver::{Cluster, incarnation, member};
 use super::server::Happened;
 use crate::{Action, Code, Event, Gtid, HostAction, Note, Options, ScriptBeforeIst, Seqno};
 
@@ -391,4 +391,32 @@ fn a_choice_of_another_database_makes_a_snapshot_of_the_script() {
     cluster.settle();
     assert_eq!(cluster.comment(joiner), "Synced");
     cluster.assert_settled();
+}
+
+/// The order here may do without the request that has brought the position (rule 11).
+#[test]
+fn a_position_that_came_before_a_lost_request_was_ordered_ends_the_joiner() {
+    let (mut cluster, joiner, behind) = joining();
+    cluster.join(joiner, behind, false);
+    while happened(&cluster, joiner, &Happened::SstRequest) == 0 {
+        while cluster.deliver(0) | cluster.deliver(1) | cluster.deliver(joiner) {}
+        while cluster.receive(0) | cluster.receive(1) | cluster.receive(joiner) {}
+        cluster.take_work(joiner);
+        cluster.step_applier(joiner, 0);
+        cluster.pass(100);
+    }
+    cluster.step_applier(joiner, 0);
+    let id = cluster.last_submission(joiner);
+    cluster.call(joiner, |ticket| Event::SstReceived {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
+    assert!(cluster.nodes[joiner].fatal.is_none());
+    let fate = Fate::Unknown;
+    cluster.event(joiner, Event::Failed { id, fate });
+    let component = vec![member(joiner)];
+    cluster.event(joiner, Event::NonPrimary { component });
+    let fatal = cluster.nodes[joiner].fatal.as_deref();
+    assert!(fatal.is_some_and(|text| text.contains("The majority was lost before")));
 }
