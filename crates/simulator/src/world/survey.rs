@@ -147,7 +147,18 @@ impl World {
             let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
             weight > 0 && enough(weight, configuration.total_weight())
         };
-        self.in_force(node, known).all(survives)
+        let survives_soon = |c: &Configuration| survives(c) && survives(&self.with_told_weights(c));
+        self.in_force(node, known).all(survives_soon)
+    }
+
+    /// The configuration with the weights that its nodes were told: the next one may have them (seed 3600064710).
+    fn with_told_weights(&self, configuration: &Configuration) -> Configuration {
+        let mut told = configuration.clone();
+        for member in told.members.iter_mut().filter(|member| member.voter) {
+            let machine = self.machines.iter().find(|m| m.replica == member.replica);
+            member.weight = machine.map_or(member.weight, |machine| machine.weight);
+        }
+        told
     }
 
     /// True if, in a configuration that may be in force, the existing replicas are no majority: a replica was lost
