@@ -123,9 +123,10 @@ impl Group {
         self.membership().pursue_own_bulk();
         self.leader().offer_leadership();
         self.replica().acknowledge();
-        // Before the next submission, which may rest on commits of that term: a leader of a lower term that still hears
-        // this member must not order it.
-        if self.vote.is_untold() {
+        // Before the next submission, which may rest on commits of that term and that branch: a leader of a lower term,
+        // or of another branch, that still hears this member must not order it.
+        let overrides = &self.log.committed().overrides;
+        if self.vote.is_untold() || self.forced_views.are_untold(overrides) {
             self.membership().announce();
         }
         self.membership().pursue_reads();
@@ -255,6 +256,7 @@ impl Group {
         }
         if !self.peers.heard(from, self.context.now())
             || message.claims_leadership() && self.ignores_claim(from, &message)
+            || message.brings_payload() && self.branches().lacks_own_override(from)
             || self.is_a_duplicates(from, &message)
         {
             return;

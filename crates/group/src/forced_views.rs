@@ -28,6 +28,8 @@ pub(crate) struct ForcedViews {
     /// component's log yet.
     gave_way: bool,
     fork: Option<Fork>,
+    /// The last forced view that a heartbeat has named.
+    told: Option<Uuid>,
     /// For the report of a branch of the history that excludes this one.
     reminder: Reminder,
 }
@@ -85,6 +87,16 @@ impl ForcedViews {
     /// The log has been replaced.
     pub(crate) fn log_replaced(&mut self) {
         self.gave_way = false;
+    }
+
+    /// True if the peers have yet to hear that this process has committed the last of these forced views.
+    pub(crate) fn are_untold(&self, own: &[Uuid]) -> bool {
+        self.told.as_ref() != own.last()
+    }
+
+    /// A heartbeat names these forced views.
+    pub(crate) fn note_told(&mut self, own: &[Uuid]) {
+        self.told = own.last().copied();
     }
 
     /// Returns true if the report of a branch that excludes this one is due, and notes it as written.

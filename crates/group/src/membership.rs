@@ -148,6 +148,7 @@ impl Membership<'_> {
         self.send_all(others, Message::Status(status.clone().of_no_leader()));
         self.send_all(electorate, Message::Status(status));
         self.vote.note_told();
+        (self.forced_views).note_told(&self.log.committed().overrides);
         self.tell_expectation(peers);
     }
 

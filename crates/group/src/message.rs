@@ -197,6 +197,16 @@ pub enum Source {
 }
 
 impl Message {
+    /// True for a submission, unless it is a withdrawal. It rests on the commits of its sender's branch (rule 11): a leader
+    /// of another one must not order it (simulator, seed 3600067514).
+    pub(crate) fn brings_payload(&self) -> bool {
+        match self {
+            Message::Submit { payload, .. } => payload.is_some(),
+            Message::SubmitBulk { .. } => true,
+            _ => false,
+        }
+    }
+
     /// The term and the position that the sender acknowledges in this message, if any.
     pub fn acknowledges(&self) -> Option<(Term, Position)> {
         match self {
