@@ -79,14 +79,13 @@ impl<'a> Branches<'a> {
         if alone.iter().any(is_unvouched) {
             return self.component.is_primary();
         }
-        let committed = &self.log.committed().configuration;
-        let has_seat = |replica| committed.replica(replica).is_some();
         let is_voted_out = |peer: &Peer| {
             let overrides = peer.status.as_ref().map(|status| &status.overrides[..]);
             overrides == Some(theirs) && self.is_without(peer)
         };
         let has_voted_one_out = || {
-            has_seat(self.context.my_replica())
+            let committed = &self.log.committed().configuration;
+            committed.replica(self.context.my_replica()).is_some()
                 && self.peers.connected().any(|(_, peer)| is_voted_out(peer))
         };
         self.may_outvote(theirs)

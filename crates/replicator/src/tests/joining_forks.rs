@@ -8,6 +8,23 @@ use super::clients::kinds;
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use crate::{Action, Event, Gtid, HostAction, Note};
 
+/// Node 0 goes one step, and the joiner hears of it.
+fn hear(cluster: &mut Cluster, joiner: usize) {
+    cluster.deliver(0);
+    cluster.take_work(0);
+    cluster.step_applier(0, 0);
+    cluster.deliver(joiner);
+    cluster.receive(0);
+    cluster.receive(joiner);
+}
+
+/// The joiner's server goes one step.
+fn act(cluster: &mut Cluster, joiner: usize) {
+    cluster.take_work(joiner);
+    cluster.step_applier(joiner, 0);
+    cluster.pass(100);
+}
+
 /// Found by the simulator: the joiner forgot that its server was inside sst_request, and showed it views.
 #[test]
 fn a_snapshot_survives_that_the_joiners_log_begins_anew() {
@@ -21,15 +38,8 @@ fn a_snapshot_survives_that_the_joiners_log_begins_anew() {
             if kinds(&cluster, joiner).len() == 1 + steps.min(1) && steps < 2 {
                 break;
             }
-            cluster.deliver(0);
-            cluster.take_work(0);
-            cluster.step_applier(0, 0);
-            cluster.deliver(joiner);
-            cluster.receive(0);
-            cluster.receive(joiner);
-            cluster.take_work(joiner);
-            cluster.step_applier(joiner, 0);
-            cluster.pass(100);
+            hear(&mut cluster, joiner);
+            act(&mut cluster, joiner);
         }
         cluster.take_work(joiner);
         cluster.certify(0, "a", KeyType::Exclusive);
@@ -80,16 +90,9 @@ fn a_request_given_up_before_a_fork_may_bring_a_snapshot_of_the_other_branch() {
             if kinds(&cluster, joiner).contains(&"sst_request".to_string()) {
                 break;
             }
-            cluster.deliver(0);
-            cluster.take_work(0);
-            cluster.step_applier(0, 0);
-            cluster.deliver(joiner);
-            cluster.receive(0);
-            cluster.receive(joiner);
+            hear(&mut cluster, joiner);
             cluster.nodes[joiner].primary = kinds(&cluster, joiner).is_empty();
-            cluster.take_work(joiner);
-            cluster.step_applier(joiner, 0);
-            cluster.pass(100);
+            act(&mut cluster, joiner);
         }
         assert_eq!(
             cluster.comment(joiner),
@@ -121,9 +124,7 @@ fn a_joiner_whose_request_is_not_ordered_when_the_majority_is_lost_ends() {
         while !kinds(&cluster, joiner).contains(&"sst_request".to_string()) {
             while cluster.deliver(0) | cluster.deliver(joiner) {}
             while cluster.receive(0) | cluster.receive(joiner) {}
-            cluster.take_work(joiner);
-            cluster.step_applier(joiner, 0);
-            cluster.pass(100);
+            act(&mut cluster, joiner);
         }
         cluster.step_applier(joiner, 0);
         while is_ordered && cluster.deliver(joiner) {}

@@ -11,6 +11,7 @@ mod founding;
 mod hangs;
 mod leadership;
 mod links;
+mod losses;
 mod lying;
 mod operator;
 mod outlet;

@@ -4,7 +4,7 @@ use trireme_group::{ComponentState, Configuration, Uuid, is_unvouched_override, 
 use trireme_log::MemoryDisk;
 use trireme_replicator::Gtid;
 
-use super::survey::knows_all;
+use super::losses::knows_all;
 use super::{Happening, World};
 use crate::fault::Fault;
 use crate::machine::{Ignored, Left, Machine, Process};

@@ -1,13 +1,10 @@
 //! Looks over the whole world: limits that must hold, and signs that all is well.
 
-use trireme_group::{
-    ComponentState, Configuration, Member, PAYLOAD_MAX, Position, Uuid, override_yields,
-};
-use trireme_log::Durability;
+use trireme_group::{ComponentState, Configuration, Member, PAYLOAD_MAX, Position};
 use trireme_replicator::{Gtid, LocalState, NoHistory};
 
 use super::World;
-use crate::machine::Process;
+use super::losses::{is_past, knows_all};
 use crate::seen::{NodeId, Seen, TimeUs};
 
 /// If the last acknowledgement is not older than this, there is load.
@@ -15,16 +12,6 @@ const LOAD_US: TimeUs = 500_000;
 
 /// Maximum size of a write-set of the simulated servers.
 const MAX_PAYLOAD: usize = 2_000;
-
-/// True if these forced views are in the past of the process's branch.
-fn is_past(overrides: &[Uuid], process: &Process) -> bool {
-    let known = (process.engine.link()).map(|link| &link.group.checkpoint().overrides);
-    known.is_some_and(|known| knows_all(known, overrides))
-}
-
-pub(super) fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
-    overrides.iter().all(|id| known.contains(id))
-}
 
 impl World {
     /// Handles a configuration that was delivered on a node.
@@ -68,128 +55,6 @@ impl World {
             self.coverage.without_vote += u64::from(without_vote);
             self.delivered.push((position, configuration));
         }
-    }
-
-    /// True if the group can lose this node's process, with its log, and still go on: in every configuration that may
-    /// be in force, the intact members have enough votes.
-    pub(crate) fn survivable(&self, node: NodeId) -> bool {
-        self.others_weigh(node, |weight, total| weight * 2 >= total)
-            && self.outvoting_survives(node)
-    }
-
-    /// False if the node's component goes on beside an automatic forced view, which gives way to it, and cannot lose
-    /// this node: only an operator could choose between what is left of the two (seed 118371 of `mistakes`).
-    fn outvoting_survives(&self, node: NodeId) -> bool {
-        let link = |node: NodeId| self.machines[node].process.as_deref()?.engine.link();
-        let Some(own) = link(node).map(|link| link.group.checkpoint()) else {
-            return true;
-        };
-        let is_outvoting = self.in_effect.last().is_some_and(override_yields)
-            && !knows_all(&own.overrides, &self.in_effect);
-        let others = (0..self.machines.len()).filter(|other| *other != node);
-        let stay = others.filter(|other| {
-            let is_intact = (self.machines[*other].process.as_deref()).is_some_and(|p| p.intact);
-            let is_here =
-                link(*other).is_some_and(|link| link.group.checkpoint().overrides == own.overrides);
-            is_intact && is_here && !self.machines[*other].will_forget()
-        });
-        let seats = stay.filter_map(|other| {
-            let replica = self.machines[other].replica;
-            own.configuration.replica(replica)
-        });
-        let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
-        !is_outvoting || weight * 2 >= own.configuration.total_weight()
-    }
-
-    /// The same if the node's disk is lost: the node comes back as another replica.
-    pub(crate) fn survivable_for_good(&self, node: NodeId) -> bool {
-        self.others_weigh(node, |weight, total| weight * 2 > total)
-    }
-
-    pub(crate) fn others_weigh(&self, node: NodeId, enough: impl Fn(u64, u64) -> bool) -> bool {
-        let machines = || {
-            let machines = self.machines.iter().enumerate();
-            machines.filter(move |(index, _)| *index != node && !self.is_astray(*index))
-        };
-        let lasts = |process: &Process| {
-            let status = process.engine.replicator.status(&NoHistory);
-            // The joiner's process ends with its donor's process, and loses its log in memory.
-            let is_at_risk = self.plan.durability == Durability::Memory
-                && status.local_state == LocalState::Joiner;
-            status.local_state != LocalState::Inconsistent && !is_at_risk
-        };
-        let intact = |process: &&Process| {
-            let stays = process.leaving_us.is_none() && !process.server.has_failed();
-            // Entries of a branch without a forced view are lost.
-            let is_here = is_past(&self.in_effect, process);
-            process.intact && stays && is_here && lasts(process)
-        };
-        let commit = |process: &Process| process.engine.link().map_or(0, |l| l.group.commit());
-        // An intact data directory counts whether or not a process runs on it.
-        let intact = || {
-            machines().filter_map(|(_, machine)| match machine.process.as_deref() {
-                Some(process) if process.engine.link().is_some() => {
-                    intact(&process).then(|| (machine, commit(process)))
-                }
-                _ => {
-                    let is_here = knows_all(&machine.left.overrides, &self.in_effect);
-                    let left = (machine, machine.left.commit);
-                    (machine.left.intact && is_here).then_some(left)
-                }
-            })
-        };
-        let Some(known) = intact().map(|(_, commit)| commit).max() else {
-            return false;
-        };
-        let survives = |configuration: &Configuration| {
-            let stays = intact().filter(|(machine, _)| !machine.will_forget());
-            let seats = stays.filter_map(|(machine, _)| configuration.replica(machine.replica));
-            let weight: u64 = seats.map(|member| u64::from(member.weight)).sum();
-            weight > 0 && enough(weight, configuration.total_weight())
-        };
-        let survives_soon = |c: &Configuration| survives(c) && survives(&self.with_told_weights(c));
-        self.in_force(node, known).all(survives_soon)
-    }
-
-    /// The configuration with the weights that its nodes were told: the next one may have them (seed 3600064710).
-    fn with_told_weights(&self, configuration: &Configuration) -> Configuration {
-        let mut told = configuration.clone();
-        for member in told.members.iter_mut().filter(|member| member.voter) {
-            let machine = self.machines.iter().find(|m| m.replica == member.replica);
-            member.weight = machine.map_or(member.weight, |machine| machine.weight);
-        }
-        told
-    }
-
-    /// True if, in a configuration that may be in force, the existing replicas are no majority: a replica was lost
-    /// for good before the others could remove it.
-    pub(crate) fn lost_for_good(&self) -> bool {
-        let processes = self.machines.iter().filter_map(|m| m.process.as_deref());
-        let commits = processes.filter_map(|p| Some(p.engine.link()?.group.commit()));
-        let exists = |replica| self.machines.iter().any(|m| m.replica == replica);
-        let stays = |configuration: &Configuration| {
-            let stays = configuration.members.iter().filter(|m| exists(m.replica));
-            configuration.is_majority(stays.map(|m| u64::from(m.weight)).sum())
-        };
-        !self
-            .in_force(NodeId::MAX, commits.max().unwrap_or(0))
-            .all(stays)
-    }
-
-    /// The configuration in force at this position, and all later ones that were delivered or that are in logs of
-    /// processes. Logs of astray nodes do not count, except the log of `node`.
-    fn in_force(&self, node: NodeId, known: Position) -> impl Iterator<Item = &Configuration> {
-        let from = self.delivered.partition_point(|(at, _)| *at <= known);
-        let delivered = self.delivered[from.saturating_sub(1)..].iter();
-        let machines = self.machines.iter().enumerate();
-        let counts = machines.filter(move |(index, _)| *index == node || !self.is_astray(*index));
-        let logged = counts
-            .filter_map(|(_, machine)| machine.process.as_deref())
-            .flat_map(|process| &process.configurations)
-            .filter(move |(at, _)| *at > known);
-        delivered
-            .chain(logged)
-            .map(|(_, configuration)| configuration)
     }
 
     /// True if a process runs there that has a database for others.
