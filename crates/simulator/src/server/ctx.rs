@@ -51,8 +51,8 @@ pub struct Ctx<'a> {
     pub watch: &'a mut Watch,
     /// True if the cluster can do without this node.
     pub may_fail: bool,
-    /// True if no write to this node's disk ends at present.
-    pub disk_hangs: bool,
+    /// True if a fault keeps this node from its disk or from another node at present.
+    pub is_hindered: bool,
     /// The list to which a donor adds a transfer that has begun.
     pub transfers: &'a mut Vec<Transfer>,
 }
@@ -61,7 +61,7 @@ impl Ctx<'_> {
     /// The end of the node's log, if the node is primary and synced, and has nothing left to commit or to apply. An
     /// open error vote counts as work left: one of its voters may be a process that is leaving. So does a disk that hangs:
     /// an entry with a large payload, for which a read may wait, comes only when the payload is staged there (seed
-    /// 3600058994).
+    /// 3600058994). So does a cut link: a node that hears the others now and then stays primary (seed 3600094076).
     pub(super) fn rests_at(&self) -> Option<u64> {
         let link = self.engine.link()?;
         let status = self.engine.status();
@@ -69,7 +69,7 @@ impl Ctx<'_> {
             && link.group.commit() == link.group.end()
             && status.local_state == LocalState::Synced
             && status.local_recv_queue.now == 0
-            && !self.disk_hangs
+            && !self.is_hindered
             && self.engine.replicator.last_seqno() == Some(status.last_committed);
         rests.then(|| link.group.end())
     }

@@ -13,12 +13,7 @@ impl World {
     pub(crate) fn connect(&mut self, a: NodeId, b: NodeId) {
         let again = self.now_us + self.random.within(20_000..=200_000);
         self.queue.push(again, Happening::Connect(a, b));
-        let isolated = self.machines[a].isolated + self.machines[b].isolated > 0;
-        if self.network.is_connected(a, b)
-            || self.network.is_cut(a, b)
-            || self.network.is_cut(b, a)
-            || isolated
-        {
+        if self.network.is_connected(a, b) || self.are_apart(a, b) {
             return;
         }
         match (self.listening(a), self.listening(b)) {
@@ -38,6 +33,18 @@ impl World {
             (None, Some((start, _))) => self.refused(b, start, a),
             _ => {}
         }
+    }
+
+    /// True if a fault lets these nodes make no connection.
+    fn are_apart(&self, a: NodeId, b: NodeId) -> bool {
+        let isolated = self.machines[a].isolated + self.machines[b].isolated > 0;
+        isolated || self.network.is_cut(a, b) || self.network.is_cut(b, a)
+    }
+
+    /// True if a fault keeps a node from another one.
+    pub(super) fn is_cut_off(&self, node: NodeId) -> bool {
+        let mut others = (0..self.machines.len()).filter(|other| *other != node);
+        others.any(|other| self.are_apart(node, other))
     }
 
     /// The process of a node; true if it is paused.

@@ -215,7 +215,7 @@ impl World {
         let may_fail = process.is_some_and(|p| p.server.may_fail())
             && self.survivable(node)
             && self.others_have_state(node);
-        let disk_hangs = self.machines[node].hangs_until_us > now_us;
+        let is_hindered = self.machines[node].hangs_until_us > now_us || self.is_cut_off(node);
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
@@ -231,7 +231,7 @@ impl World {
             random: &mut self.server_random,
             watch: &mut self.watch,
             may_fail,
-            disk_hangs,
+            is_hindered,
             transfers: &mut self.transfers,
         };
         let next = process.server.step(thread, &mut ctx);

@@ -198,7 +198,7 @@ impl Solo {
             random: &mut self.random,
             watch: &mut self.watch,
             may_fail: true,
-            disk_hangs: false,
+            is_hindered: false,
             transfers: &mut self.transfers,
         };
         let server = self.out.server.as_mut().expect("there is a server");
