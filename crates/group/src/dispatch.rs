@@ -268,7 +268,11 @@ impl Group {
                 self.dissemination.take(known!(self), id, payload);
             }
             Message::Append(append) => self.replica().append_received(from, append),
-            Message::Ack { term, position, .. } => self.replica().ack(from, term, position),
+            Message::Ack {
+                term,
+                position,
+                commit,
+            } => self.replica().ack(from, term, position, commit),
             Message::Summary { term, summary } => self.summary(from, term, &summary),
             Message::Install {
                 term,

@@ -88,7 +88,8 @@ impl Group {
         if self.known().is_foreign(from) || self.known().has_duplicate(replica, from) {
             return;
         }
-        self.replica().ack(from, status.term, status.ack);
+        self.replica()
+            .ack(from, status.term, status.ack, status.commit);
         if self.context.config().measures {
             let (me, now) = (self.me(), self.context.now());
             self.peers.measure(from, me, &status.outlook, now);
@@ -166,9 +167,7 @@ impl Group {
         if news || !self.matching.is_matched() || stalled {
             self.membership().ask_catch_up(from);
         }
-        if self.matching.is_matched() {
-            self.replica().learn_commit(status.commit);
-        }
+        self.replica().learn_commit(status.commit);
         self.membership().ask_to_join();
     }
 

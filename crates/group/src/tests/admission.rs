@@ -301,6 +301,21 @@ fn make_primary(cores: &mut Cores, node: usize) {
     assert_eq!(cores.component_state(node), ComponentState::Primary);
 }
 
+/// The learner alone has heard the last acknowledgement of a voter that is gone: it tells the leader, which cannot hear
+/// a majority any more, that the entry is committed (simulator, seed 3600107389 of forks).
+#[test]
+fn a_learner_tells_the_leader_of_a_commit() {
+    let mut cores = with_learner([member(0), member(1)]);
+    cores.cut.extend([(1, 0), (2, 0)]);
+    cores.submit(0, 1);
+    cores.pass_for(&[1], 200);
+    assert_eq!((cores.delivered(0), cores.delivered(2)), (0, 1));
+    cores.kill(1);
+    cores.cut.clear();
+    cores.pass_for(&[2], 200);
+    assert_eq!(cores.delivered(0), 1);
+}
+
 /// A joiner that waits for its SST cannot get it any more when its donor is gone, and ends.
 #[test]
 fn an_override_gives_a_learner_no_vote() {
