@@ -131,6 +131,12 @@ impl<'a> Branches<'a> {
         went && self.lacks_own_override(peer)
     }
 
+    /// True if the peer has committed the same forced views as this process, as far as it has told.
+    pub(crate) fn is_on_own_branch(self, peer: Incarnation) -> bool {
+        let theirs = self.known().overrides_of(peer);
+        theirs.is_none_or(|theirs| *theirs == self.log.committed().overrides)
+    }
+
     /// True if the peer has not committed a forced view that this log includes. If the peer is on a branch without that
     /// view, its positions and terms mean something else here (rule 11). The peer gives way when this process's status
     /// tells it of the view.

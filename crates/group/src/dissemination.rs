@@ -124,6 +124,11 @@ impl Dissemination {
         self.submissions.keep(id.incarnation, id.number, None);
     }
 
+    /// Removes and returns the number up to which `origin` has withdrawn its submissions, if it is above `last`.
+    pub(crate) fn take_void(&mut self, origin: Incarnation, last: u64) -> Option<u64> {
+        self.submissions.take_void(origin, last)
+    }
+
     /// Removes and returns the next submission of `origin` after `last`: a voided one that covers it, or else the one
     /// that follows.
     pub(crate) fn take_next(
@@ -156,6 +161,14 @@ impl Dissemination {
             self.submissions.delivered(id.number);
         }
         out
+    }
+
+    /// The log is on another branch from now on (rule 11). The submissions that wait rest on commits of the former one:
+    /// nobody orders them. An origin that is on this branch, too, sends them again.
+    pub(crate) fn leave_branch(&mut self) -> Outputs {
+        self.submissions.leave_branch();
+        let outputs = self.fetching.leave_branch();
+        self.settled(outputs)
     }
 
     /// A configuration is committed: only its members, and those of pending ones, submit from now on.

@@ -33,7 +33,7 @@ pub(crate) struct Fetch {
     stages: bool,
     /// When the last bytes came, or were staged.
     pub progress_at: TimeMs,
-    /// When overdue parts were last requested again.
+    /// When overdue parts were last requested again, or the origin was last told again that all are here.
     asked_at: TimeMs,
     /// The submission number and the head, once its origin has submitted the payload.
     pub submitted: Option<(u64, Bytes)>,
@@ -90,6 +90,17 @@ impl Fetch {
     pub fn is_stuck(&self, now: TimeMs) -> bool {
         let since = self.progress_at.max(self.asked_at);
         self.asked > self.received() && now >= since + TIMEOUT_MS
+    }
+
+    /// True if the payload is complete, and its origin has neither submitted it nor been told of that for a while.
+    pub fn is_due_to_tell(&self, now: TimeMs) -> bool {
+        let since = self.progress_at.max(self.asked_at);
+        self.is_complete() && self.submitted.is_none() && now >= since + TIMEOUT_MS
+    }
+
+    /// The origin is told again that the payload is complete.
+    pub fn note_told(&mut self, now: TimeMs) {
+        self.asked_at = now;
     }
 
     fn begin_anew(&mut self) {

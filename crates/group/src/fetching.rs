@@ -81,6 +81,12 @@ impl Fetching {
         self.forget(|id, _| !members.contains(&id.origin))
     }
 
+    /// The log is on another branch from now on: drops the payloads that are submitted, because their heads rest on
+    /// commits of the former one.
+    pub fn leave_branch(&mut self) -> Vec<BulkOutput> {
+        self.forget(|_, fetch| fetch.submitted.is_some())
+    }
+
     /// Everything of the origin up to this number is in the log: drops those payloads.
     pub fn ordered(&mut self, id: SubmissionId) -> Vec<BulkOutput> {
         if self.bulk_payloads.is_empty() {
@@ -129,8 +135,8 @@ impl Fetching {
         of_origin: usize,
     ) -> bool {
         let config = known.context.config();
-        if of_origin + bulk.len as usize > config.thresholds.pending_bytes {
-            return of_origin == 0;
+        if of_origin > 0 && of_origin + bulk.len as usize > config.thresholds.pending_bytes {
+            return false;
         }
         let all = self.len_of_all() + u64::from(bulk.len);
         let first = self.bulk_payloads.keys().all(|id| id.origin > from);
@@ -261,11 +267,18 @@ impl Fetching {
         }
     }
 
-    /// With every heartbeat: requests overdue parts again.
+    /// With every heartbeat: requests overdue parts again. Tells origins again which payloads are complete: an origin
+    /// that has submitted one while this member was away answers that it may be dropped.
     pub fn ask_again(&mut self, known: Known, leader: Option<Incarnation>) -> Vec<BulkOutput> {
         let (now, mut out) = (known.now(), Vec::new());
-        for fetch in self.bulk_payloads.values_mut().filter(|f| f.is_stuck(now)) {
-            fetch.ask_again(known, &mut out);
+        for (id, fetch) in &mut self.bulk_payloads {
+            if fetch.is_stuck(now) {
+                fetch.ask_again(known, &mut out);
+            } else if fetch.is_due_to_tell(now) {
+                fetch.note_told(now);
+                let bulk = id.number;
+                out.push(BulkOutput::Send(vec![id.origin], Message::Held { bulk }));
+            }
         }
         for fetch in self.logged.values_mut().filter(|f| f.is_stuck(now)) {
             fetch.from = leader.unwrap_or(fetch.from);

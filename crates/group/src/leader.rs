@@ -160,6 +160,10 @@ impl Leader<'_> {
                 (body, _) => self.put(body),
             }
         }
+        // Below every view of this term: the next leader may not need the promises of those that have withdrawn.
+        for id in won.iter().flat_map(|won| &won.withdrawn) {
+            self.order_void_of(id.incarnation);
+        }
     }
 
     /// Takes in the promises by which it was elected: those members are there, and say where their logs end.
@@ -248,6 +252,24 @@ impl Leader<'_> {
         }
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.ordered_from(fresh);
+        }
+    }
+
+    /// Orders the void of a member that has withdrawn submissions, unless the log covers them.
+    fn order_void_of(&mut self, incarnation: Incarnation) {
+        let member = self.log.latest().member(incarnation);
+        let last = self
+            .role
+            .leader()
+            .zip(member)
+            .and_then(|(leader, member)| leader.last_number(member.replica, incarnation));
+        let Some(last) = last else { return };
+        if let Some(number) = self.dissemination.take_void(incarnation, last) {
+            let id = SubmissionId {
+                incarnation,
+                number,
+            };
+            self.put(Body::Voided { id });
         }
     }
 

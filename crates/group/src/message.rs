@@ -198,7 +198,7 @@ pub enum Source {
 
 impl Message {
     /// True for a submission, unless it is a withdrawal. It rests on the commits of its sender's branch (rule 11): a leader
-    /// of another one must not order it (simulator, seed 3600067514).
+    /// of another one, older or newer, must not order it (simulator, seed 3600067514).
     pub(crate) fn brings_payload(&self) -> bool {
         match self {
             Message::Submit { payload, .. } => payload.is_some(),

@@ -325,13 +325,19 @@ impl Submissions {
         self.pending.get(&origin).map_or(0, |queue| queue.bytes)
     }
 
+    /// Removes and returns the number up to which `origin` has withdrawn its submissions, if it is above `last`.
+    pub fn take_void(&mut self, origin: Incarnation, last: u64) -> Option<u64> {
+        let queue = self.pending.get_mut(&origin)?;
+        queue.void.take_if(|void| *void > last)
+    }
+
     /// Removes and returns the next submission of `origin` after `last`: a void that covers it, or else the one that
     /// follows.
     pub fn take_next(&mut self, origin: Incarnation, last: u64) -> Option<(u64, Option<Bytes>)> {
-        let queue = self.pending.get_mut(&origin)?;
-        if let Some(void) = queue.void.take_if(|void| *void > last) {
+        if let Some(void) = self.take_void(origin, last) {
             return Some((void, None));
         }
+        let queue = self.pending.get_mut(&origin)?;
         let number = last + 1;
         let payload = queue.remove(number)?;
         Some((number, Some(payload)))
@@ -348,6 +354,14 @@ impl Submissions {
     pub fn delivered(&mut self, number: u64) {
         while (self.own.first_key_value()).is_some_and(|(first, _)| *first <= number) {
             self.own.pop_first();
+        }
+    }
+
+    /// The log is on another branch from now on: drops the payloads, which rest on commits of the former one. Withdrawals
+    /// stay.
+    pub fn leave_branch(&mut self) {
+        for queue in self.pending.values_mut() {
+            queue.shorten(0);
         }
     }
 

@@ -40,8 +40,11 @@ impl Membership<'_> {
         let half = |configuration: &Configuration| {
             configuration.is_half(configuration.weight_of(reachable))
         };
-        self.context.config().ignore_quorum
-            || self.context.config().ignore_split_brain && self.log.in_every_configuration(half)
+        // A view that may be in force, and that lacks this process, cannot be followed by one that it forms.
+        self.branches().own_seat().is_some()
+            && (self.context.config().ignore_quorum
+                || self.context.config().ignore_split_brain
+                    && self.log.in_every_configuration(half))
     }
 
     /// Forms the forced view that the operator ordered beforehand by an option.

@@ -119,6 +119,9 @@ impl Replica<'_> {
         let members = members.map(|m| m.incarnation).collect();
         let outputs = self.dissemination.configured(members);
         self.membership().disseminate(outputs);
+        if now.override_id.is_some() {
+            self.leave_branch();
+        }
         if now.member(me).is_some() {
             if before.member(me).is_none() {
                 // After a long absence the submission numbers begin anew ([`crate::Numbers`]).
@@ -146,6 +149,12 @@ impl Replica<'_> {
         {
             self.membership().excluded();
         }
+    }
+
+    /// The log is on another branch from now on.
+    pub(super) fn leave_branch(&mut self) {
+        let outputs = self.dissemination.leave_branch();
+        self.membership().disseminate(outputs);
     }
 
     /// True if a configuration removes the replica of this restarted process, which the configuration before still

@@ -39,6 +39,9 @@ impl Replica<'_> {
                 return self.refuse_forked(from, checkpoint.position);
             }
         }
+        if forked {
+            self.leave_branch();
+        }
         self.out.count(|c| c.installs += 1);
         self.forced_views.log_replaced();
         // The new log may lack entries that this replica acknowledged with the old log (rule 4).

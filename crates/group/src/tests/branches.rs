@@ -5,27 +5,26 @@ use crate::branches::OVERRIDES_MAX;
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::configuration::{Configuration, Member};
-use crate::entry::Entry;
 use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Position, Term, Uuid};
-use crate::message::{ComponentState, Join, Message, Promise, Proof, Status, Summary};
+use crate::message::{ComponentState, Message, Promise, Proof, Status, Summary};
 
-const OVERRIDE: Uuid = Uuid([3; 16]);
+pub(super) const OVERRIDE: Uuid = Uuid([3; 16]);
 
-fn force(cores: &mut Cores, node: usize) {
+pub(super) fn force(cores: &mut Cores, node: usize) {
     let override_id = OVERRIDE;
     cores.event(node, Event::ForcePrimary { override_id });
     // What waits for the disk leaves with the next batch.
     (0..4).for_each(|_| cores.settle());
 }
 
-fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
+pub(super) fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
     let primary = |node: &usize| cores.component_state(*node) == ComponentState::Primary;
     nodes.iter().all(primary)
 }
 
 /// Nodes 0 and 1 are primary by an override, the other three have gone on without them, and much further.
-fn forked() -> Cores {
+pub(super) fn forked() -> Cores {
     let mut cores = Cores::of(5);
     cores.part(&[0, 1], &[2, 3, 4]);
     cores.pass(12_000);
@@ -49,50 +48,6 @@ fn the_log_of_another_branch_decides_no_election() {
     cores.pass(10_000);
     assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
     assert_eq!(cores.nodes[4].group.log.committed().overrides, [OVERRIDE]);
-}
-
-/// Node 4 asked for admission before it went on with the others, and the request comes late. What it submits rests on the
-/// commits of its own branch (simulator, seed 3600067514).
-#[test]
-fn what_a_node_submits_on_another_branch_is_not_ordered() {
-    let mut cores = forked();
-    let leader = [0, 1]
-        .into_iter()
-        .find(|node| cores.nodes[*node].group.is_leader());
-    let leader = leader.expect("one of the two leads");
-    let join = Join {
-        member: member(4),
-        history: HISTORY,
-        known_number: 0,
-        overrides: Vec::new(),
-    };
-    cores.say(4, leader, Message::Join(join));
-    let payload = Some("4/1".into());
-    cores.say(4, leader, Message::Submit { number: 1, payload });
-    cores.pass(100);
-    assert_eq!(cores.members(leader), ["node0", "node1", "node4"]);
-    let submitted = |log: &[Entry]| log.iter().any(|entry| entry.submission().is_some());
-    assert!(!submitted(&cores.log_of(leader)));
-    cores.cut.clear();
-    cores.pass(10_000);
-    assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
-    // The first heartbeat names the branch, and comes before the next submission.
-    cores.submit(4, 1);
-    cores.pass(50);
-    assert!(submitted(&cores.log_of(leader)));
-}
-
-/// A heartbeat comes at once, not when one is due: no time passes at node 0.
-#[test]
-fn who_commits_an_override_tells_it_before_its_next_submission() {
-    let mut cores = Cores::of(5);
-    cores.part(&[0, 1, 2, 3, 4], &[2, 3, 4]);
-    cores.pass(12_000);
-    force(&mut cores, 1);
-    cores.pass_for(&[1], 400);
-    assert_eq!(cores.nodes[0].group.checkpoint().overrides, [OVERRIDE]);
-    let told = cores.nodes[1].group.peers.status_of(cores.incarnation(0));
-    assert!(told.is_some_and(|status| status.overrides == [OVERRIDE]));
 }
 
 /// Of two that an operator made primary, node 0 alone knows that the override's view is committed, and not node 1, which

@@ -472,3 +472,38 @@ fn who_is_in_no_view_is_given_nothing() {
     cores.say(1, 0, fetch);
     assert_eq!(parts_to(&cores, 1), 1);
 }
+
+/// Longer than all that may wait of one origin: the bound on all of them holds for it, too.
+#[test]
+fn the_longest_payloads_are_no_exception_to_the_bound() {
+    let mut cores = cores(2);
+    let config = cores.nodes[0].group.config_mut();
+    (config.thresholds.pending_bytes, config.bulk_bytes) = (900, 1_500);
+    cores.lost = |_| true;
+    for number in 1..=3 {
+        let bulk = BulkPayload {
+            number,
+            len: 1_000,
+            head: HEAD.len() as u32,
+            digest: 0,
+        };
+        let (oldest, bulk) = (1, Some(bulk));
+        cores.say(1, 0, Message::Offer { oldest, bulk });
+    }
+    assert_eq!(cores.nodes[0].group.bulk_payloads_len(), 1_000);
+}
+
+/// Node 2 misses the submission of a payload that it holds, and gets the entry from the leader's log.
+#[test]
+fn what_was_submitted_unheard_takes_up_nobodys_room() {
+    let mut cores = cores(3);
+    spread(&mut cores, 1, 1);
+    cores.cut.insert((1, 2));
+    submit(&mut cores, 1, 1, 1);
+    cores.pass(3_000);
+    assert_eq!(cores.delivered(2), 1);
+    assert_eq!(cores.nodes[2].group.bulk_payloads_len(), 1_000);
+    cores.cut.clear();
+    cores.pass(3_000);
+    assert_eq!(cores.nodes[2].group.bulk_payloads_len(), 0);
+}

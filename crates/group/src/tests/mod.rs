@@ -1,6 +1,7 @@
 //! Scenarios of a few cores, and messages that they are handed out of turn.
 
 mod admission;
+mod between_branches;
 mod branches;
 mod cores;
 mod duplicates;

@@ -3,7 +3,7 @@
 use super::cores::{Cores, HISTORY, member};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
-use crate::entry::Body;
+use crate::entry::{Body, Entry};
 use crate::event::{Action, Fate, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Uuid};
 use crate::lasting::Lasting;
@@ -93,6 +93,27 @@ fn a_void_follows_whatever_was_ordered_before_it() {
     };
     cores.say(1, 0, withdrawn);
     assert_eq!(ordered(&cores), [(1, true), (3, false)]);
+}
+
+/// The view of a new leader may take away the need for the origin's promise: its void is below that view.
+#[test]
+fn a_new_leader_voids_before_its_view() {
+    let mut cores = Cores::of(3);
+    cores.part(&[0, 1, 2], &[0, 1, 2]);
+    cores.submit(1, 1);
+    cores.pass(12_000);
+    for pair in [(1, 2), (2, 1)] {
+        cores.cut.remove(&pair);
+    }
+    cores.pass(5_000);
+    assert_eq!(cores.component_state(1), ComponentState::Primary);
+    let log = cores.log_of(1);
+    let voids = |e: &Entry| matches!(e.body, Body::Voided { .. });
+    let is_view = |e: &Entry| matches!(e.body, Body::Configuration(_));
+    let void = log.iter().position(voids).expect("it is withdrawn");
+    let term = log[void].term;
+    let view = log.iter().position(|e| e.term == term && is_view(e));
+    assert!(view.is_some_and(|view| void < view));
 }
 
 /// A leader that takes leadership with the origin's promise does not hand on a part of it.

@@ -63,6 +63,27 @@ fn who_is_not_primary_gives_way_to_them() {
     assert_eq!(cores.nodes[0].group.overrides_in_log().len(), 1);
 }
 
+/// Node 2 has a view without it in its log when it loses the others: it cannot know whether that is in force.
+#[test]
+fn who_may_be_voted_out_does_not_go_on_alone() {
+    let mut cores = Cores::of(3);
+    cores.nodes[2].group.config_mut().ignore_quorum = true;
+    cores.cut.extend([(2, 0), (2, 1), (1, 2)]);
+    cores.lines_ms.extend([((0, 1), 100), ((1, 0), 100)]);
+    let is_without = |cores: &Cores| {
+        let latest = cores.nodes[2].group.log.latest();
+        latest.member(cores.incarnation(2)).is_none()
+    };
+    while !is_without(&cores) {
+        cores.pass(50);
+    }
+    cores.part(&[2], &[0, 1]);
+    assert_eq!(cores.members(2).len(), 3);
+    cores.pass(12_000);
+    assert!(all_primary(&cores, &[0, 1]));
+    assert_eq!(cores.component_state(2), ComponentState::NonPrimary);
+}
+
 /// Node 2 goes on alone. Node 0 has the view without it in its log and does not know that it is committed: it loses node 1
 /// as soon as `until` holds, with what is on its way along the slow `line`.
 fn view_without_it(line: (usize, usize), until: fn(&Cores) -> bool) -> Cores {
