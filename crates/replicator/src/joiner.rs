@@ -61,10 +61,15 @@ impl Joiner<'_> {
     // --- the control state
 
     /// Pulls the control state: waits for a configuration with this node in it, then asks its members, one after the
-    /// other, for the control state at or above it. Deliveries queue up meanwhile.
+    /// other, for a usable control state at or above it. Deliveries queue up meanwhile.
     pub(crate) fn pull_control_state(&mut self) {
         if self.context.control().is_some() {
             return;
+        }
+        // The log may never reach a state of the branch that an override, delivered since, has cut off.
+        let kept = self.transfer.kept_control_state();
+        if kept.is_some_and(|control| !self.is_usable(control)) {
+            self.transfer.drop_control_state();
         }
         let Some((at_least, configuration)) = self.admitting_configuration() else {
             return;
@@ -122,14 +127,11 @@ impl Joiner<'_> {
         self.control_state_refused(from, chunk.round);
     }
 
-    /// Goes on with the control state that has come, when the own log reaches it. A state ahead of the log would vouch
+    /// Goes on with the control state that has come and is usable, when the own log reaches it. A state ahead of the log would vouch
     /// for entries that this replica lacks (rule 5). Returns its sender: this node is in step with the group.
     pub(crate) fn use_control_state(&mut self) -> Option<Incarnation> {
         let delivered_to = self.intake.delivered_to();
         let (from, control) = self.transfer.reached_control_state(delivered_to)?;
-        if !self.is_usable(&control) {
-            return None; // an override was delivered since
-        }
         let position = control.position;
         self.database.borrows(control.seqno());
         self.out.log(

@@ -241,6 +241,21 @@ impl StateTransfer {
         }
     }
 
+    /// Returns the control state that has come, and waits for the log.
+    pub(crate) fn kept_control_state(&self) -> Option<&Control> {
+        match &self.stage {
+            Stage::Admission(pull) => pull.kept(),
+            _ => None,
+        }
+    }
+
+    /// Drops the control state that has come: the next member is asked.
+    pub(crate) fn drop_control_state(&mut self) {
+        if let Some(pull) = self.pull_mut() {
+            pull.drop_kept();
+        }
+    }
+
     /// Takes out the control state that has come, if the log up to this position reaches it, with its sender.
     pub(crate) fn reached_control_state(
         &mut self,

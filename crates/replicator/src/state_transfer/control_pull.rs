@@ -114,6 +114,16 @@ impl ControlPull {
         self.came = Some(Box::new((from, control)));
     }
 
+    /// Returns the state that has come, and waits for the log.
+    pub(super) fn kept(&self) -> Option<&Control> {
+        self.came.as_deref().map(|(_, control)| control)
+    }
+
+    /// Drops the state that has come: the next member is asked.
+    pub(super) fn drop_kept(&mut self) {
+        self.came = None;
+    }
+
     /// Takes out the state that has come, if the log up to this position reaches it, with its sender.
     pub(super) fn take_reached(&mut self, position: Position) -> Option<(Incarnation, Control)> {
         let is_reached = |(_, control): &(Incarnation, Control)| {

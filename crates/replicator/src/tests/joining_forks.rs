@@ -6,6 +6,7 @@ use trireme_group::{Delivery, Uuid};
 
 use super::clients::kinds;
 use super::driver::{Cluster, HISTORY, incarnation, member};
+use crate::peer_message::PeerMessage;
 use crate::{Action, Event, Gtid, HostAction, Note};
 
 /// Node 0 goes one step, and the joiner hears of it.
@@ -264,4 +265,38 @@ fn a_snapshot_ahead_of_an_override_is_not_used() {
         let is_given_up = cluster.nodes[joiner].actions.contains(&corrupt);
         assert_eq!(is_given_up, ahead);
     }
+}
+
+/// The joiner's log may never come so far: the other branch can stay idle.
+#[test]
+fn a_control_state_ahead_of_an_override_is_asked_for_again() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    while cluster.deliver(0) | cluster.deliver(joiner) {}
+    for key in ["a", "b", "c", "d", "e"] {
+        cluster.certify(0, key, KeyType::Exclusive);
+    }
+    while cluster.deliver(0) {}
+    cluster.receive(0);
+    cluster.receive(joiner);
+    cluster.nodes[1].inbox.clear();
+    cluster.pass(10_000);
+    assert!(!is_asked_for_control_state(&mut cluster, 1), "it has come");
+    cluster.believes = false; // the branches have other control states at one position
+    let mut alone = cluster.configuration.clone();
+    alone.members.retain(|m| m.incarnation != incarnation(0));
+    alone.override_id = Some(Uuid([3; 16]));
+    alone.fork_after = cluster.order[cluster.nodes[joiner].next - 1].0;
+    alone.number += 1;
+    let position = alone.fork_after + 1;
+    let delivery = Delivery::Configuration(alone);
+    cluster.event(joiner, Event::Delivered { position, delivery });
+    assert!(is_asked_for_control_state(&mut cluster, 1));
+}
+
+fn is_asked_for_control_state(cluster: &mut Cluster, node: usize) -> bool {
+    let decoded = |(_, bytes)| PeerMessage::decode(bytes).expect("of a node");
+    let is_request = |message| matches!(message, PeerMessage::SnapshotRequest { .. });
+    let mut inbox = cluster.nodes[node].inbox.drain(..).map(decoded);
+    inbox.any(is_request)
 }
