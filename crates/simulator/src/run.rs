@@ -188,7 +188,8 @@ fn settle_leadership(world: &mut World) -> Result<(), String> {
         world.plan.nodes[node].work_us = work_us;
     }
     // At most one move in ten seconds, and one that was due when the faults ended.
-    let moves = world.leaderships_handed() - before;
+    // A process that has ended meanwhile counts no more.
+    let moves = world.leaderships_handed().saturating_sub(before);
     let most = 2 + LEADERSHIP_US / 10_000_000;
     if moves > most {
         let s = LEADERSHIP_US / 1_000_000;

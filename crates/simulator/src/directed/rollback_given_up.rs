@@ -56,8 +56,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("it is lost", |s| !is_primary(s, N1) && !is_primary(s, N2))?;
     let unknown = |s: &Stage| s.told(written) == Some(Code::NodeFail);
     stage.until("nobody knows whether the other has committed", unknown)?;
-    // Plus a heartbeat.
-    let resent_us = rolled_back_us + 1_110_000;
+    // Plus a heartbeat and a little: the message is on its way, or there.
+    let resent_us = rolled_back_us + 1_170_000;
     let left_us = resent_us.checked_sub(stage.world.now_us);
     stage.check("the rollback is not sent again yet", left_us.is_some())?;
     stage.pass_ms(left_us.unwrap_or(0) / 1000);

@@ -48,14 +48,14 @@ impl World {
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
-        // Acknowledged entries may be among the pages that a failed flush has given up, or among writes that failed.
+        // Another fault of this disk may last still. Acknowledged entries may be among the pages that a failed flush has given up, or among writes that failed.
         match room_bytes {
             Some(_) => {
-                machine.doomed = forgets || self.plan.durability == Durability::Memory;
+                machine.doomed |= forgets || self.plan.durability == Durability::Memory;
                 machine.disk.set_room(room_bytes);
             }
             None => {
-                machine.doomed = forgets || self.plan.durability != Durability::Disk;
+                machine.doomed |= forgets || self.plan.durability != Durability::Disk;
                 machine.disk.set_fail_syncs(true);
             }
         }
@@ -69,7 +69,7 @@ impl World {
             // The process flushes its log before it leaves: nothing is forgotten.
             machine.doomed |= !recovers || durability == Durability::Memory;
         } else {
-            machine.doomed = !recovers || durability != Durability::Disk;
+            machine.doomed |= !recovers || durability != Durability::Disk;
         }
         machine.votes_fail = match notes {
             Notes::Both | Notes::Promises => Some(VotesFail::Error),
@@ -81,11 +81,19 @@ impl World {
         machine.disk.set_fail_syncs(log);
     }
 
+    /// Makes reads of the node's log fail: a process that has to read a write-set back ends.
+    pub(crate) fn fail_reads(&mut self, node: NodeId) {
+        let forgets = !self.plan.recovers || self.plan.durability == Durability::Memory;
+        let machine = &mut self.machines[node];
+        machine.doomed |= forgets;
+        machine.disk.set_fail_reads(true);
+    }
+
     /// Makes the volume of the node's log and promises fail: nothing can be written on it.
     pub(crate) fn fail_device(&mut self, node: NodeId) {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
-        machine.doomed = forgets || self.plan.durability != Durability::Disk;
+        machine.doomed |= forgets || self.plan.durability != Durability::Disk;
         machine.votes_fail = Some(VotesFail::Error);
         machine.disk.fail_device();
     }

@@ -46,6 +46,7 @@ impl World {
             | Fault::FlushFails { node, .. }
             | Fault::DeviceFails { node, .. }
             | Fault::NotesFail { node, .. }
+            | Fault::ReadFails { node, .. }
             | Fault::Rot { node, .. } => {
                 runs(node) && self.may_go_while_founding(fault, node)
                     || runs(node) && self.survivable(node) && self.others_have_state(node)
@@ -235,9 +236,11 @@ impl World {
             Fault::FlushHangs { node, for_us } => {
                 // A hang that is longer than any other fault ends with the faults: a cluster of two stands still meanwhile.
                 let latest_us = self.plan.calm_us.max(self.now_us + LONGEST_FAULT_US);
-                self.machines[node].hangs_until_us = (self.now_us + for_us).min(latest_us);
+                let until_us = (self.now_us + for_us).min(latest_us);
+                let hangs_until_us = &mut self.machines[node].hangs_until_us;
+                *hangs_until_us = until_us.max(*hangs_until_us);
             }
-            Fault::ReadFails { node, .. } => self.machines[node].disk.set_fail_reads(true),
+            Fault::ReadFails { node, .. } => self.fail_reads(node),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What the cluster can lose: the logs that are left must have enough votes.
 
-use trireme_group::{Configuration, Position, Uuid, override_yields};
+use trireme_group::{Configuration, Position, Uuid};
 use trireme_log::Durability;
 use trireme_replicator::{LocalState, NoHistory};
 
@@ -35,16 +35,15 @@ impl World {
             && self.outvoting_survives(node)
     }
 
-    /// False if the node's component goes on beside an automatic forced view, which gives way to it, and cannot lose
-    /// this node: only an operator could choose between what is left of the two (seed 118371 of `mistakes`).
+    /// False if the node's component goes on beside a forced view, and cannot lose this node. What is left of it would have
+    /// to choose between the two (an automatic view gives way: seed 118371 of `mistakes`), or would make a forced view of
+    /// its own, by itself, that excludes the other.
     fn outvoting_survives(&self, node: NodeId) -> bool {
         let link = |node: NodeId| self.machines[node].process.as_deref()?.engine.link();
         let Some(own) = link(node).map(|link| link.group.checkpoint()) else {
             return true;
         };
-        let is_outvoting = self.in_effect.last().is_some_and(override_yields)
-            && !knows_all(&own.overrides, &self.in_effect);
-        if !is_outvoting {
+        if knows_all(&own.overrides, &self.in_effect) {
             return true;
         }
         let others = (0..self.machines.len()).filter(|other| *other != node);
