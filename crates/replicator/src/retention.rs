@@ -116,7 +116,7 @@ impl Retention {
         self.reported_ms + thresholds.report_ms
     }
 
-    /// Returns the entries that the log must keep, for this node, whose database follows the order, for joiners that
+    /// Returns the entries that the log must keep, for this node, whose database follows the order, for peers that
     /// pull them, and for members that may lack them.
     pub(crate) fn pin(&mut self, context: &Context, low: Seqno) -> Option<Pin> {
         let control = context.control()?;
@@ -148,8 +148,12 @@ impl Retention {
             }
             false => needed_from,
         };
-        let is_joiner = |member| control.members.state_of(member) == Some(NodeState::Joiner);
-        self.served.keep(is_joiner);
+        // Also a member that is no joiner pulls, if its log was replaced in place: its log lacks what it acknowledges.
+        let may_go_on = |peer, seqno| {
+            let member_state = control.members.get(peer);
+            member_state.is_some_and(|m| m.state == NodeState::Joiner || m.applied < seqno)
+        };
+        self.served.keep(may_go_on);
         let pulled_from = self.served.needed_from();
         let pulled_from = pulled_from.filter(|_| !planted(Mutant::BegunTransferNotPinned));
         Some(Pin {

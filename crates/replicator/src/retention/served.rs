@@ -13,7 +13,7 @@ struct Given {
     position: Position,
 }
 
-/// The joiners that were given entries. The first entry is a promise of the later ones: a joiner that has handed an entry
+/// The peers that were given entries. The first entry is a promise of the later ones: a peer that has handed an entry
 /// to its server can take no SST any more.
 #[derive(Debug, Default)]
 pub(super) struct Served {
@@ -31,9 +31,10 @@ impl Served {
         (self.peers.get(&peer)).is_some_and(|given| given.seqno <= seqno)
     }
 
-    /// Forgets the peers that are no joiners any more.
-    pub(super) fn keep(&mut self, is_joiner: impl Fn(Incarnation) -> bool) {
-        self.peers.retain(|peer, _| is_joiner(*peer));
+    /// Forgets the peers that need no more. `may_go_on`: tells that of a peer, and of the last seqno that it pulled.
+    pub(super) fn keep(&mut self, may_go_on: impl Fn(Incarnation, Seqno) -> bool) {
+        self.peers
+            .retain(|peer, given| may_go_on(*peer, given.seqno));
     }
 
     /// Returns the first position that a peer may still pull.
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_goes_on_upwards_until_its_peer_is_no_joiner() {
+    fn a_transfer_goes_on_upwards_until_its_peer_needs_no_more() {
         let mut served = Served::default();
         assert!(served.note(peer(1), 5, 50));
         assert!(!served.note(peer(1), 6, 60), "not the first");
@@ -60,9 +61,9 @@ mod tests {
         assert!(!served.goes_on(peer(2), 6), "another peer");
         assert!(served.note(peer(2), 3, 30));
         assert_eq!(served.needed_from(), Some(30));
-        served.keep(|joiner| joiner == peer(1));
+        served.keep(|of, seqno| (of, seqno) == (peer(1), 6));
         assert_eq!(served.needed_from(), Some(60));
-        served.keep(|_| false);
+        served.keep(|_, _| false);
         assert_eq!(served.needed_from(), None);
     }
 }

@@ -46,6 +46,8 @@ mod queues;
 #[cfg(test)]
 mod random;
 mod records;
+#[cfg(test)]
+mod retaining;
 mod server;
 mod steps;
 #[cfg(test)]
