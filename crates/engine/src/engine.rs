@@ -17,7 +17,7 @@ use crate::beginning::Beginning;
 use crate::control_states::ControlStates;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
-use crate::laggard::Told;
+use crate::laggard::{Told, Words};
 use crate::recovered_log::Doubts;
 use crate::reforming::Reformed;
 use crate::serving::Serving;
@@ -40,6 +40,8 @@ pub struct Link {
     just_founded: bool,
     /// Reports of a log that grows because a member's log lags behind.
     laggard_told: Told,
+    /// What the members' logs hold.
+    words: Words,
     undelivered: Undelivered,
     serving: Serving,
     control_states: ControlStates,
@@ -58,6 +60,7 @@ impl Link {
             to_found: None,
             just_founded: false,
             laggard_told: Told::default(),
+            words: Words::default(),
             undelivered,
             serving: Serving::default(),
             control_states: ControlStates::new(control_queue_bytes),

@@ -30,7 +30,7 @@ impl Engine {
                     self.send_control_states(now_ms, host);
                 }
             }
-            Action::Log(action) => self.tell_link_log(action, host),
+            Action::Log(action) => self.tell_link_log(now_ms, action, host),
             Action::Note(note) => self.note(note, host),
             Action::Host(action) => {
                 match action {
@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// Passes a request of the replicator to the connection's log.
-    fn tell_link_log(&mut self, action: LogAction, host: &mut dyn Host) {
+    fn tell_link_log(&mut self, now_ms: u64, action: LogAction, host: &mut dyn Host) {
         let Some(link) = &mut self.link else {
             return;
         };
@@ -108,7 +108,9 @@ impl Engine {
                 keep_from,
                 unreported,
             } => {
-                let laggard = Laggard::among(&unreported, &link.group);
+                let held_by = |member| link.group.held_by(member);
+                (link.words).hear(now_ms, link.group.term(), &unreported, held_by);
+                let laggard = Laggard::among(&unreported, &link.words);
                 let laggard = laggard.filter(|laggard| laggard.lacks_from < keep_from);
                 let keep_from = laggard.as_ref().map_or(keep_from, |l| l.lacks_from);
                 let result = link.storage.pin(keep_from);
