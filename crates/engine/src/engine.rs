@@ -131,7 +131,7 @@ impl Engine {
         let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
         storage.set_thresholds(start.thresholds);
         storage.set_log_id(me.incarnation.0);
-        let (last_action, overrides) = storage.recall(local.uuid)?;
+        let (last_action, mut overrides) = storage.recall(local.uuid)?;
         // A founder whose database has no known position has no past.
         let looks_back = start.recover && (start.bootstrap.is_none() || local.is_known());
         if looks_back && !start.server_running {
@@ -146,6 +146,12 @@ impl Engine {
             };
             let recovered = storage.recover(local.uuid, held_bytes, doubts)?;
             recovery = recovered.map(Box::new);
+        }
+        let unsaved = (recovery.as_deref())
+            .and_then(|log| log.unsaved_overrides(me.replica, local, &overrides));
+        if let Some(unsaved) = unsaved {
+            storage.note_overrides(unsaved.clone())?;
+            overrides = unsaved;
         }
         let database = (local, start.untouched);
         let counted = (recovery.as_deref()).and_then(|log| {

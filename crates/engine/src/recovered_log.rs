@@ -8,7 +8,7 @@ use trireme_group::{
 };
 use trireme_log::{Damage, Durability, Examined, Log, LogError, Lost, Recovered};
 use trireme_mutants::{Mutant, planted};
-use trireme_replicator::{Gtid, Seqno};
+use trireme_replicator::{Fork, Gtid, Seqno, forks_of};
 
 use crate::session::{Forgotten, Session};
 use crate::snapshot::decode_snapshot;
@@ -60,7 +60,6 @@ impl Recovery {
     ) -> Option<Seqno> {
         let (first_seqno, view) = self.first_view.as_ref()?;
         let counted = first_seqno - 1;
-        let is_mine = matches!(&view.members[..], [member] if member.replica == replica);
         let is_from_here =
             |(id, fork): &(Uuid, Seqno)| view.override_id == Some(*id) && *fork == local.seqno;
         let counts = match view.override_id {
@@ -73,7 +72,28 @@ impl Recovery {
                     && overrides.iter().any(is_from_here)
             }
         };
-        (is_mine && counts && self.history == local.uuid).then_some(counted)
+        let counts = counts && is_alone(view, replica) && self.history == local.uuid;
+        counts.then_some(counted)
+    }
+
+    /// Returns the notes on the database that this log's founder did not come to save: they come last, after the log has
+    /// taken the place of the earlier one. Only for a database that still is where the override was made. `noted`: the
+    /// notes that are there. None: they are complete, or are not this log's.
+    pub(crate) fn unsaved_overrides(
+        &self,
+        replica: ReplicaId,
+        local: Gtid,
+        noted: &[Fork],
+    ) -> Option<Vec<Fork>> {
+        let (_, view) = self.first_view.as_ref()?;
+        let made = view.override_id.filter(|_| is_alone(view, replica))?;
+        if self.history != local.uuid || noted.iter().any(|(id, _)| *id == made) {
+            return None;
+        }
+        let mut forks = forks_of(self.control.clone())?;
+        let at = forks.iter().position(|fork| *fork == (made, local.seqno))?;
+        forks.truncate(at + 1);
+        Some(forks)
     }
 
     /// Returns the overrides that the log knows, oldest first.
@@ -96,6 +116,11 @@ impl Recovery {
         let next_is_here = self.first_seqno.is_some_and(|first| first <= seqno + 1);
         seqno == self.last_seqno || behind && next_is_here
     }
+}
+
+/// Returns true if this replica has made the view alone.
+fn is_alone(view: &Configuration, replica: ReplicaId) -> bool {
+    matches!(&view.members[..], [member] if member.replica == replica)
 }
 
 /// Entries in the order of the log. The payloads of the newest are kept in memory, within a bound: other members may

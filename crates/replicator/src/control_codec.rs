@@ -8,7 +8,7 @@ use trireme_group::OVERRIDES_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::control::Control;
-use crate::forks::Forks;
+use crate::forks::{Fork, Forks};
 use crate::member_state::{MemberState, NodeState};
 use crate::member_states::{FAILED_MAX, MemberStates};
 use crate::message::MessageError;
@@ -17,6 +17,12 @@ use crate::wire::{Reader, put_configuration, put_count};
 
 /// Version 1 lacked the joiners whose SST has failed.
 const CONTROL_VERSION: u8 = 2;
+
+/// Returns the overrides and choices in an encoded control state, in their order; None: it cannot be read.
+pub fn forks_of(control: Bytes) -> Option<Vec<Fork>> {
+    let control = Control::decode(control).ok()?;
+    Some(control.forks.all().to_vec())
+}
 
 impl Control {
     /// Returns the state as bytes: version, digest of the rest, state. Equal states give equal bytes.

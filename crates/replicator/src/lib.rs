@@ -67,6 +67,7 @@ mod work;
 mod writeset;
 
 pub use action::{Action, Answer, Code, GroupAction, HostAction, Level, LogAction, Note, Pull};
+pub use control_codec::forks_of;
 pub use control_digest::ControlDigest;
 pub use control_parts::ControlParts;
 pub use database::NOT_DELIVERED;

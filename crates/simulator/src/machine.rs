@@ -46,6 +46,8 @@ pub struct Machine {
     pub incarnations: Vec<Incarnation>,
     /// The next process founds a cluster.
     pub bootstrap: bool,
+    /// The next process dies so many steps after it first renames or removes a file.
+    pub dies_at_rename: Option<u64>,
     /// The nodes in the address list of its process, if a cluster is founded without a chosen node.
     pub listed: Vec<NodeId>,
     /// An operator has told it by mistake to found its own history.

@@ -116,6 +116,7 @@ schedules! {
     log_behind_database,
     blackout_reforms,
     blackout_forgets,
+    killed_before_notes,
     killed_in_bootstrap,
     killed_in_founding,
     unclear_database,

@@ -153,6 +153,7 @@ impl World {
                 process: None,
                 incarnations: Vec::new(),
                 bootstrap: false,
+                dies_at_rename: None,
                 listed: Vec::new(),
                 astray: false,
                 back_us: 0,

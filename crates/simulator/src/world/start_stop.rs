@@ -167,6 +167,9 @@ impl World {
             held,
             local,
         };
+        if let Some(steps) = self.machines[node].dies_at_rename.take() {
+            self.doom_at_rename(node, steps);
+        }
         self.has_begun(node, begun);
         self.settle(node);
         self.tell_listed(node);
