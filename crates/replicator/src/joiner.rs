@@ -127,8 +127,8 @@ impl Joiner<'_> {
         self.control_state_refused(from, chunk.round);
     }
 
-    /// Goes on with the control state that has come and is usable, when the own log reaches it. A state ahead of the log would vouch
-    /// for entries that this replica lacks (rule 5). Returns its sender: this node is in step with the group.
+    /// Goes on with the usable control state that has come, when the own log reaches it. A state ahead of the log would
+    /// vouch for entries that this replica lacks (rule 5). Returns its sender: this node is in step with the group.
     pub(crate) fn use_control_state(&mut self) -> Option<Incarnation> {
         let delivered_to = self.intake.delivered_to();
         let (from, control) = self.transfer.reached_control_state(delivered_to)?;

@@ -48,7 +48,8 @@ impl World {
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
         let forgets = !self.plan.recovers;
         let machine = &mut self.machines[node];
-        // Another fault of this disk may last still. Acknowledged entries may be among the pages that a failed flush has given up, or among writes that failed.
+        // Another fault of this disk may last still. Acknowledged entries may be among the pages that a failed flush has
+        // given up, or among writes that failed.
         match room_bytes {
             Some(_) => {
                 machine.doomed |= forgets || self.plan.durability == Durability::Memory;
