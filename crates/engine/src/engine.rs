@@ -40,7 +40,7 @@ pub struct Link {
     just_founded: bool,
     /// Reports of a log that grows because a member's log lags behind.
     laggard_told: Told,
-    /// What the members' logs hold.
+    /// The positions up to which the members' logs hold everything.
     words: Words,
     undelivered: Undelivered,
     serving: Serving,

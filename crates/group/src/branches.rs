@@ -132,7 +132,7 @@ impl<'a> Branches<'a> {
     }
 
     /// True if the peer has committed the same forced views as this process, as far as it has told.
-    pub(crate) fn is_on_own_branch(self, peer: Incarnation) -> bool {
+    pub(crate) fn has_same_overrides(self, peer: Incarnation) -> bool {
         let theirs = self.known().overrides_of(peer);
         theirs.is_none_or(|theirs| *theirs == self.log.committed().overrides)
     }

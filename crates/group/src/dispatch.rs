@@ -256,7 +256,7 @@ impl Group {
         }
         if !self.peers.heard(from, self.context.now())
             || message.claims_leadership() && self.ignores_claim(from, &message)
-            || message.brings_payload() && !self.branches().is_on_own_branch(from)
+            || message.brings_payload() && !self.branches().has_same_overrides(from)
             || self.is_a_duplicates(from, &message)
         {
             return;

@@ -88,14 +88,16 @@ impl Fetch {
 
     /// True if the rest is overdue.
     pub fn is_stuck(&self, now: TimeMs) -> bool {
-        let since = self.progress_at.max(self.asked_at);
-        self.asked > self.received() && now >= since + TIMEOUT_MS
+        self.asked > self.received() && self.is_overdue(now)
     }
 
     /// True if the payload is complete, and its origin has neither submitted it nor been told of that for a while.
     pub fn is_due_to_tell(&self, now: TimeMs) -> bool {
-        let since = self.progress_at.max(self.asked_at);
-        self.is_complete() && self.submitted.is_none() && now >= since + TIMEOUT_MS
+        self.is_complete() && self.submitted.is_none() && self.is_overdue(now)
+    }
+
+    fn is_overdue(&self, now: TimeMs) -> bool {
+        now >= self.progress_at.max(self.asked_at) + TIMEOUT_MS
     }
 
     /// The origin is told again that the payload is complete.

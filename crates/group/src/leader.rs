@@ -257,18 +257,15 @@ impl Leader<'_> {
 
     /// Orders the void of a member that has withdrawn submissions, unless the log covers them.
     fn order_void_of(&mut self, incarnation: Incarnation) {
-        let member = self.log.latest().member(incarnation);
-        let last = self
-            .role
-            .leader()
-            .zip(member)
-            .and_then(|(leader, member)| leader.last_number(member.replica, incarnation));
-        let Some(last) = last else { return };
+        let Some(member) = self.log.latest().member(incarnation) else {
+            return;
+        };
+        let leader = self.role.leader();
+        let Some(last) = leader.and_then(|l| l.last_number(member.replica, incarnation)) else {
+            return;
+        };
         if let Some(number) = self.dissemination.take_void(incarnation, last) {
-            let id = SubmissionId {
-                incarnation,
-                number,
-            };
+            let id = SubmissionId::of(incarnation, number);
             self.put(Body::Voided { id });
         }
     }

@@ -132,6 +132,11 @@ impl Network {
         self.directions[from * self.size + to].cuts > 0
     }
 
+    /// True if nothing passes now in one direction or the other.
+    pub fn are_cut_apart(&self, a: NodeId, b: NodeId) -> bool {
+        self.is_cut(a, b) || self.is_cut(b, a)
+    }
+
     /// Lets nothing pass, until [`Network::heal`].
     pub fn cut(&mut self, from: NodeId, to: NodeId) {
         self.direction(from, to).cuts += 1;

@@ -363,12 +363,7 @@ fn submitted_bulk_payloads_beyond_the_bound_wait_for_their_turn() {
     cores.nodes[0].group.config_mut().bulk_bytes = 1_500;
     cores.lost = |_| true;
     for (number, len) in [(5, 1_000), (6, 1_000), (1, 2_000), (7, 2_000)] {
-        let bulk = BulkPayload {
-            number,
-            len: 1_000,
-            head: HEAD.len() as u32,
-            digest: 0,
-        };
+        let bulk = unknown_bulk(number);
         let head = Bytes::from_static(HEAD);
         cores.say(1, 0, Message::SubmitBulk { number, bulk, head });
         assert_eq!(
@@ -379,6 +374,16 @@ fn submitted_bulk_payloads_beyond_the_bound_wait_for_their_turn() {
     }
 }
 
+/// A payload of a thousand bytes that nobody has.
+fn unknown_bulk(number: u64) -> BulkPayload {
+    BulkPayload {
+        number,
+        len: 1_000,
+        head: HEAD.len() as u32,
+        digest: 0,
+    }
+}
+
 /// A peer names one bulk payload after the other for the number that is never kept waiting.
 #[test]
 fn one_submission_has_one_bulk() {
@@ -386,12 +391,7 @@ fn one_submission_has_one_bulk() {
     cores.nodes[0].group.config_mut().bulk_bytes = 1_500;
     cores.lost = |_| true;
     for number in 1..=100 {
-        let bulk = BulkPayload {
-            number,
-            len: 1_000,
-            head: HEAD.len() as u32,
-            digest: 0,
-        };
+        let bulk = unknown_bulk(number);
         let head = Bytes::from_static(HEAD);
         let number = 1;
         cores.say(1, 0, Message::SubmitBulk { number, bulk, head });
@@ -481,13 +481,7 @@ fn the_longest_payloads_are_no_exception_to_the_bound() {
     (config.thresholds.pending_bytes, config.bulk_bytes) = (900, 1_500);
     cores.lost = |_| true;
     for number in 1..=3 {
-        let bulk = BulkPayload {
-            number,
-            len: 1_000,
-            head: HEAD.len() as u32,
-            digest: 0,
-        };
-        let (oldest, bulk) = (1, Some(bulk));
+        let (oldest, bulk) = (1, Some(unknown_bulk(number)));
         cores.say(1, 0, Message::Offer { oldest, bulk });
     }
     assert_eq!(cores.nodes[0].group.bulk_payloads_len(), 1_000);

@@ -46,32 +46,29 @@ fn shows(examined: &Examined) -> (usize, Option<u64>) {
 impl World {
     /// Makes the node's disk full, or makes it fail: soon its process has to leave.
     pub(crate) fn spoil_disk(&mut self, node: NodeId, room_bytes: Option<u64>) {
-        let forgets = !self.plan.recovers;
-        let machine = &mut self.machines[node];
-        // Another fault of this disk may last still. Acknowledged entries may be among the pages that a failed flush has
-        // given up, or among writes that failed.
+        self.will_end(node, room_bytes.is_none());
+        let disk = &self.machines[node].disk;
         match room_bytes {
-            Some(_) => {
-                machine.doomed |= forgets || self.plan.durability == Durability::Memory;
-                machine.disk.set_room(room_bytes);
-            }
-            None => {
-                machine.doomed |= forgets || self.plan.durability != Durability::Disk;
-                machine.disk.set_fail_syncs(true);
-            }
+            Some(_) => disk.set_room(room_bytes),
+            None => disk.set_fail_syncs(true),
         }
+    }
+
+    /// A fault of its disk will end the node's process; another one may last still. `flushes_fail`: acknowledged entries may
+    /// be among the pages that a failed flush has given up, or among writes that failed.
+    fn will_end(&mut self, node: NodeId, flushes_fail: bool) {
+        let keeps = match flushes_fail {
+            true => self.plan.durability == Durability::Disk,
+            false => self.plan.durability != Durability::Memory,
+        };
+        self.machines[node].doomed |= !self.plan.recovers || !keeps;
     }
 
     /// Makes writes of the node's notes fail; with `log`, also flushes of its log.
     pub(crate) fn fail_notes(&mut self, node: NodeId, notes: Notes, log: bool) {
-        let (recovers, durability) = (self.plan.recovers, self.plan.durability);
+        // A process whose promise has no room flushes its log before it leaves: nothing is forgotten.
+        self.will_end(node, notes != Notes::PromisesLackRoom || log);
         let machine = &mut self.machines[node];
-        if notes == Notes::PromisesLackRoom && !log {
-            // The process flushes its log before it leaves: nothing is forgotten.
-            machine.doomed |= !recovers || durability == Durability::Memory;
-        } else {
-            machine.doomed |= !recovers || durability != Durability::Disk;
-        }
         machine.votes_fail = match notes {
             Notes::Both | Notes::Promises => Some(VotesFail::Error),
             Notes::PromisesLackRoom => Some(VotesFail::NoRoom),
@@ -84,17 +81,14 @@ impl World {
 
     /// Makes reads of the node's log fail: a process that has to read a write-set back ends.
     pub(crate) fn fail_reads(&mut self, node: NodeId) {
-        let forgets = !self.plan.recovers || self.plan.durability == Durability::Memory;
-        let machine = &mut self.machines[node];
-        machine.doomed |= forgets;
-        machine.disk.set_fail_reads(true);
+        self.will_end(node, false);
+        self.machines[node].disk.set_fail_reads(true);
     }
 
     /// Makes the volume of the node's log and promises fail: nothing can be written on it.
     pub(crate) fn fail_device(&mut self, node: NodeId) {
-        let forgets = !self.plan.recovers;
+        self.will_end(node, true);
         let machine = &mut self.machines[node];
-        machine.doomed |= forgets || self.plan.durability != Durability::Disk;
         machine.votes_fail = Some(VotesFail::Error);
         machine.disk.fail_device();
     }

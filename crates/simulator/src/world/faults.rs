@@ -89,9 +89,7 @@ impl World {
         };
         // A primary that is cut off from this node still counts on it for a while. A view proposed meanwhile with
         // this node could never be committed, nor replaced.
-        let sees = |(other, _): (NodeId, &Machine)| {
-            !self.network.is_cut(node, other) && !self.network.is_cut(other, node)
-        };
+        let sees = |(other, _): (NodeId, &Machine)| !self.network.are_cut_apart(node, other);
         let mut serving = self.machines.iter().enumerate().filter(serves).peekable();
         serving.peek().is_some() && serving.all(sees)
     }

@@ -38,7 +38,7 @@ impl World {
     /// True if a fault lets these nodes make no connection.
     fn are_apart(&self, a: NodeId, b: NodeId) -> bool {
         let isolated = self.machines[a].isolated + self.machines[b].isolated > 0;
-        isolated || self.network.is_cut(a, b) || self.network.is_cut(b, a)
+        isolated || self.network.are_cut_apart(a, b)
     }
 
     /// True if a fault keeps a node from another one.
@@ -210,7 +210,7 @@ impl World {
             thread,
             ..
         } = transfer;
-        let cut = self.network.is_cut(donor, to) || self.network.is_cut(to, donor);
+        let cut = self.network.are_cut_apart(donor, to);
         let alive = self.machines[donor].alive(start).is_some();
         let ok = alive && !cut && self.machines[to].alive(to_start).is_some();
         self.coverage.transfers_broken += u64::from(!ok);

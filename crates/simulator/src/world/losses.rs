@@ -1,4 +1,4 @@
-//! What the cluster can lose: the logs that are left must have enough votes.
+//! The losses that the cluster survives: the logs that are left must have enough votes.
 
 use trireme_group::{Configuration, Position, Uuid};
 use trireme_log::Durability;
