@@ -146,6 +146,13 @@ impl Leader<'_> {
         let start = self.log.tail().end() + 1;
         let state = LeaderState::new(self.context.now(), start, numbers, rest_until);
         self.role.lead(state);
+        // A forced view's term needed no majority. If its view is its first entry, no log ends with an entry of such a term
+        // and without the view, by which others recognise the term (simulator, seed 252025174923 of queues).
+        let forced = won.filter(|won| won.forced.is_some());
+        let comes_first = again.is_empty();
+        if let Some(won) = forced.filter(|_| comes_first) {
+            self.put_override(won);
+        }
         self.put(Body::TermStart);
         for entry in again {
             let last = withdrawn(&entry);
@@ -160,9 +167,12 @@ impl Leader<'_> {
                 (body, _) => self.put(body),
             }
         }
-        // Below every view of this term: the next leader may not need the promises of those that have withdrawn.
+        // Below every ordinary view of this term: the next leader may not need the promises of those that have withdrawn.
         for id in won.iter().flat_map(|won| &won.withdrawn) {
             self.order_void_of(id.incarnation);
+        }
+        if let Some(won) = forced.filter(|_| !comes_first) {
+            self.put_override(won);
         }
     }
 
@@ -175,9 +185,7 @@ impl Leader<'_> {
         for (replica, ..) in won.promises.all() {
             self.was_alive(replica);
         }
-        if let Some(override_id) = won.forced {
-            self.put_override(override_id, &won.promises, won.commit);
-        } else if self.component.is_non_primary() {
+        if won.forced.is_none() && self.component.is_non_primary() {
             self.request_reform();
         }
         for (_, giver, promise) in won.promises.all() {

@@ -6,10 +6,10 @@ use trireme_mutants::{Mutant, planted};
 use super::Leader;
 use crate::branches::branches;
 use crate::changes::Proposal;
-use crate::ids::{Incarnation, Position, Uuid};
+use crate::elections::Won;
+use crate::ids::Incarnation;
 use crate::known::known;
 use crate::message::{Join, Message};
-use crate::promises::Promises;
 
 impl Leader<'_> {
     /// Proposes one configuration with all requests that are due, if none is pending.
@@ -79,12 +79,11 @@ impl Leader<'_> {
     }
 
     /// Appends a forced view, whose members are the promisers.
-    pub(crate) fn put_override(
-        &mut self,
-        override_id: Uuid,
-        promises: &Promises,
-        fork_after: Position,
-    ) {
+    pub(super) fn put_override(&mut self, won: &Won) {
+        let (promises, fork_after) = (&won.promises, won.commit);
+        let Some(override_id) = won.forced else {
+            return;
+        };
         let mut next = self.log.latest().clone();
         let me = self.context.config().me.clone();
         match next.members.iter_mut().find(|m| m.replica == me.replica) {
