@@ -146,11 +146,10 @@ impl Leader<'_> {
         let start = self.log.tail().end() + 1;
         let state = LeaderState::new(self.context.now(), start, numbers, rest_until);
         self.role.lead(state);
-        // A forced view's term needed no majority. If its view is its first entry, no log ends with an entry of such a term
-        // and without the view, by which others recognise the term (simulator, seed 252025174923 of queues).
+        // A forced view is the first entry of its term, and so no log has an entry of such a term without the view: others
+        // would not recognise a term that needed no majority (simulator, seed 252025174923 of `queues`).
         let forced = won.filter(|won| won.forced.is_some());
-        let comes_first = again.is_empty();
-        if let Some(won) = forced.filter(|_| comes_first) {
+        if let Some(won) = forced.filter(|_| !planted(Mutant::TermStartsBeforeOverride)) {
             self.put_override(won);
         }
         self.put(Body::TermStart);
@@ -159,6 +158,8 @@ impl Leader<'_> {
             let is_covered = (entry.submission()).is_some_and(|id| self.is_counted(id));
             match (entry.body, last) {
                 (Body::TermStart, _) => {}
+                // A pending view is void: it would follow the forced one.
+                (Body::Configuration(_), _) if forced.is_some() => {}
                 _ if is_covered => {}
                 (Body::Submission { .. }, Some(id)) => {
                     self.out.count(|c| c.voided += 1);
@@ -167,11 +168,11 @@ impl Leader<'_> {
                 (body, _) => self.put(body),
             }
         }
-        // Below every ordinary view of this term: the next leader may not need the promises of those that have withdrawn.
+        // Below every other view of this term: the next leader may not need the promises of those that have withdrawn.
         for id in won.iter().flat_map(|won| &won.withdrawn) {
             self.order_void_of(id.incarnation);
         }
-        if let Some(won) = forced.filter(|_| !comes_first) {
+        if let Some(won) = forced.filter(|_| planted(Mutant::TermStartsBeforeOverride)) {
             self.put_override(won);
         }
     }

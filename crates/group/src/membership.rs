@@ -171,9 +171,6 @@ impl Membership<'_> {
         if planted(Mutant::TakeoverMakesView) {
             self.leader().request_reform();
         }
-        if planted(Mutant::EndToldBeforeOverride) {
-            self.announce();
-        }
     }
 
     /// Leads, if this member has won an election.

@@ -103,16 +103,11 @@ impl Leader<'_> {
             // This member's log is the best.
             let mut members = next.members.iter_mut();
             if let Some(me) = members.find(|m| m.replica == self.my_replica()) {
-                (me.voter, me.weight) = (true, me.full_weight);
+                (me.voter, me.weight) = (true, me.full_weight.max(1));
             }
         }
-        next.ensure_vote(self.my_replica());
-        if next.total_weight() == 0 {
-            // This happens if the candidate deferred to a best log whose newest view does not list the log's owner.
-            let text = "pc.bootstrap had no effect: no voter of the last view has answered; start one of them";
-            self.out.note(text);
-            return;
-        }
+        // A candidate promises itself, so it is a member, and a forced term has its view.
+        assert!(next.total_weight() > 0, "a forced view has a voter");
         next.number += 1;
         next.override_id = Some(override_id);
         next.fork_after = fork_after;

@@ -1,11 +1,12 @@
 //! What becomes of submissions that were given up with the majority (rules 7 and 9).
 
+use super::branches::{all_primary, force};
 use super::cores::{Cores, HISTORY, member};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
 use crate::entry::{Body, Entry};
-use crate::event::{Action, Fate, Recovered, RecoveredLog};
-use crate::ids::{Incarnation, Uuid};
+use crate::event::{Action, Event, Fate, Recovered, RecoveredLog};
+use crate::ids::{Incarnation, Position, Uuid};
 use crate::lasting::Lasting;
 use crate::message::{ComponentState, Message};
 
@@ -114,6 +115,40 @@ fn a_new_leader_voids_before_its_view() {
     let term = log[void].term;
     let view = log.iter().position(|e| e.term == term && is_view(e));
     assert!(view.is_some_and(|view| void < view));
+}
+
+/// The term of a forced view needed no majority: others recognise it by its first entry. What is withdrawn follows, and
+/// a pending view does not, but its request counts.
+#[test]
+fn a_forced_view_is_the_first_entry_of_its_term() {
+    let mut cores = Cores::of(3);
+    cores.part(&[0, 1, 2], &[0, 1, 2]);
+    cores.cut.remove(&(1, 0));
+    cores.submit(1, 1);
+    cores.cut.insert((1, 0));
+    cores.event(0, Event::SetWeight { weight: 3 });
+    cores.pass(12_000);
+    assert_eq!(kinds_from(&cores, 6), ["submission", "view"]);
+    cores.cut.clear();
+    force(&mut cores, 0);
+    cores.pass(1_000);
+    assert!(all_primary(&cores, &[0, 1, 2]));
+    let kinds = ["forced view", "term start", "void", "view"];
+    assert_eq!(kinds_from(&cores, 6), kinds);
+    let view = cores.nodes[0].group.configuration();
+    assert_eq!((view.number, view.total_weight()), (4, 5));
+}
+
+fn kinds_from(cores: &Cores, position: Position) -> Vec<&str> {
+    let kind = |e: Entry| match e.body {
+        Body::TermStart => "term start",
+        Body::Submission { .. } => "submission",
+        Body::Voided { .. } => "void",
+        Body::Configuration(view) if view.override_id.is_some() => "forced view",
+        Body::Configuration(_) => "view",
+    };
+    let log = cores.log_of(0).into_iter();
+    log.filter(|e| e.position >= position).map(kind).collect()
 }
 
 /// A leader that takes leadership with the origin's promise does not hand on a part of it.

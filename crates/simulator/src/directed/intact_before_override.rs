@@ -1,8 +1,8 @@
 //! A member that may have forgotten catches up to the log end of a leader from before a forced view (rules 4, 11).
 //!
 //! n2 loses power, and n1's heartbeat tells n2 where n1's log ends: with X, which n1 alone has. Then n1 loses power, too,
-//! and n3 dies. All voters are here, so n1, with the best log, makes a forced view. n2 gets X and the start of n1's new
-//! term, and is cut off before it gets the forced view. n2 and n3 must wait for n1.
+//! and n3 dies. All voters are here, so n1, with the best log, makes a forced view. n2 gets X from n1, and is cut off
+//! before it gets the forced view. n2 and n3 must wait for n1.
 
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
@@ -11,7 +11,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
 use crate::seen::NodeId;
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::OldLogEndMakesIntact, Mutant::EndToldBeforeOverride],
+    mutants: &[Mutant::OldLogEndMakesIntact],
     plan: |seed| {
         let mut plan = recovering(3, seed);
         // An append brings one entry, and the next one leaves when it is acknowledged.
@@ -42,8 +42,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&all, &all);
     stage.start(N1);
     stage.start(N3);
-    stage.until("n2 has the start of the term", |s| s.end(N2) > end)?;
-    stage.check("n2 lacks the forced view", stage.end(N2) == end + 1)?;
+    stage.until("n2 has X", |s| s.holds(N2, x).is_some())?;
+    stage.check("n2 lacks the forced view", stage.end(N2) == end)?;
     stage.part(&[N1], &[N2, N3]);
     // They forget that they have heard of the forced view.
     for node in [N2, N3] {

@@ -137,6 +137,7 @@ schedules! {
     copied_directory,
     overrides_meet,
     power_lost_in_override,
+    full_disk_in_override,
     override_never_made,
     override_given_up,
     overrides_begun,
