@@ -168,7 +168,8 @@ impl Leader<'_> {
                 (body, _) => self.put(body),
             }
         }
-        // Below every other view of this term: the next leader may not need the promises of those that have withdrawn.
+        // Below every other view of this term: the next leader may not need the promises of those that have withdrawn. The
+        // members of a forced view drop all payloads that wait when they commit it.
         for id in won.iter().flat_map(|won| &won.withdrawn) {
             self.order_void_of(id.incarnation);
         }
