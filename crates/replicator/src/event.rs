@@ -51,6 +51,8 @@ pub enum Event {
         position: Position,
         /// The entry.
         delivery: Delivery,
+        /// True if the group is primary, by this entry or a later one.
+        in_primary: bool,
     },
     /// No majority. Repeated when the component changes.
     NonPrimary {

@@ -112,12 +112,6 @@ impl Intake {
         }
     }
 
-    /// Returns true if the primary component was lost behind the entries that wait.
-    pub(crate) fn ends_primary(&self) -> bool {
-        let is_one = |waiting: &Waiting| matches!(waiting.entry, Some(Entry::NonPrimary(_)));
-        self.entries.iter().any(is_one)
-    }
-
     /// Drops the payload of the last entry, if it has no room, or if an earlier payload was dropped.
     pub(crate) fn shed(&mut self, is_full: bool) {
         let Some(last) = (self.entries.back_mut()).filter(|_| is_full || self.in_log > 0) else {

@@ -20,7 +20,7 @@ use crate::intake::Intake;
 use crate::lifecycle::Lifecycle;
 use crate::log_reader::LogReader;
 use crate::peer_message::{PeerMessage, SnapshotChunk};
-use crate::state_transfer::{Ist, StateTransfer};
+use crate::state_transfer::{Ist, Place, StateTransfer};
 use crate::submissions::Submissions;
 use crate::voting::Voting;
 use crate::work::{Task, View};
@@ -279,6 +279,23 @@ impl Joiner<'_> {
             let view = self.primary_view(seqno, &configuration);
             self.executor.push_at_once(Task::Connected(view));
         }
+    }
+
+    /// Shows the server that the node is primary again, if it knows of a loss only: the view of the return may be one that
+    /// a snapshot has brought, and takes no place in the order here.
+    pub(crate) fn show_return(&mut self) {
+        let is_back = self.lifecycle.takes_part() && self.transfer.place() == Place::Active;
+        if !is_back || !self.executor.is_told_of_loss() {
+            return;
+        }
+        let view = self.context.control().and_then(|c| c.views.last().cloned());
+        let Some((_, configuration)) = view else {
+            return;
+        };
+        // At the database's position, which the server notes with the view.
+        let gtid = self.executor.gtid_of(self.executor.top());
+        let view = View::primary(gtid, &configuration, self.context.me());
+        self.executor.push_last(Task::View(view));
     }
 
     fn primary_view(&self, seqno: i64, configuration: &Configuration) -> View {

@@ -24,11 +24,14 @@ pub(crate) struct Lifecycle {
     /// None: the node stays.
     departure: Option<Departure>,
     is_primary: bool,
+    /// The group's word, which is ahead of `is_primary` by the entries that wait.
+    is_group_primary: bool,
     is_founding: bool,
     is_connected: bool,
     is_server_running: bool,
     /// True if the server was told that it is synced, and still is.
     is_server_synced: bool,
+    has_been_synced: bool,
     /// True if the last donation was to pass a joiner's position on.
     passes_position_on: bool,
     is_safe_to_bootstrap: bool,
@@ -53,8 +56,15 @@ impl Lifecycle {
         self.is_primary
     }
 
+    /// Takes the group's word.
+    pub(crate) fn group_is_primary(&mut self, is_primary: bool) {
+        self.is_group_primary = is_primary;
+    }
+
+    /// Notes that the node is in the primary component by the entries that it has processed. Without effect if the group
+    /// has lost the component since, or has not come back to it yet: an old view says nothing about the present.
     pub(crate) fn enter_primary(&mut self) {
-        self.is_primary = true;
+        self.is_primary = self.is_group_primary || planted(Mutant::OldViewIsPrimary);
     }
 
     pub(crate) fn lose_primary(&mut self) {
@@ -125,8 +135,14 @@ impl Lifecycle {
         self.is_server_running = true;
     }
 
+    /// Returns true if the server was told in this connection that it is synced, also if it is no longer.
+    pub(crate) fn has_been_synced(&self) -> bool {
+        self.has_been_synced
+    }
+
     /// Returns true if the server must be told now that it is synced.
     pub(crate) fn show_synced(&mut self) -> bool {
+        self.has_been_synced = true;
         !std::mem::replace(&mut self.is_server_synced, true)
     }
 
@@ -207,6 +223,9 @@ mod tests {
     #[test]
     fn a_new_connection_forgets_all_but_whether_it_is_safe_to_bootstrap() {
         let mut lifecycle = Lifecycle::default();
+        lifecycle.enter_primary();
+        assert!(!lifecycle.is_primary(), "the group is not");
+        lifecycle.group_is_primary(true);
         lifecycle.enter_primary();
         lifecycle.set_safe_to_bootstrap(true);
         assert!(lifecycle.show_connected() && !lifecycle.show_connected());

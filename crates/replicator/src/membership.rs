@@ -105,10 +105,11 @@ impl Membership<'_> {
         self.executor.low() >= self.transfer.joined_at() && !waits
     }
 
-    /// Tells the server that it is synced, once after each return to that state.
+    /// Tells the server that it is synced, once after each return to that state. Not outside the primary component: the
+    /// server would serve clients, with rows of any age.
     pub(crate) fn tell_synced(&mut self) {
         let synced = self.context.my_node_state() == Some(NodeState::Synced);
-        if synced && self.lifecycle.show_synced() {
+        if synced && self.lifecycle.is_primary() && self.lifecycle.show_synced() {
             (self.transfer).queue((Task::Synced, None, Payload::None), self.executor);
         }
     }

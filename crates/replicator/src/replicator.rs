@@ -112,7 +112,14 @@ impl Replicator {
             // settle() does everything that is due.
             Event::Tick => {}
 
-            Event::Delivered { position, delivery } => self.delivered(position, delivery),
+            Event::Delivered {
+                position,
+                delivery,
+                in_primary,
+            } => {
+                self.lifecycle.group_is_primary(in_primary);
+                self.delivered(position, delivery);
+            }
             Event::Passed { position } => self.intake.note_delivered(position),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.outcomes().failed(id, fate),

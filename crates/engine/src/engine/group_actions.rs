@@ -209,7 +209,15 @@ impl Engine {
             group::Delivery::Configuration(made) => made.override_id,
             group::Delivery::Submission { .. } => None,
         };
-        self.node(now_ms, replicator::Event::Delivered { position, delivery });
+        let group = self.link.as_ref().map(|link| &link.group);
+        let in_primary =
+            group.is_some_and(|g| g.component_state() == group::ComponentState::Primary);
+        let delivered = replicator::Event::Delivered {
+            position,
+            delivery,
+            in_primary,
+        };
+        self.node(now_ms, delivered);
         host.took_in(&self.replicator);
         if let Some(id) = override_id {
             self.see_override(id, host);

@@ -114,6 +114,7 @@ impl Replicator {
         for (task, seqno, payload) in later {
             self.executor.enqueue(task, seqno, payload);
         }
+        self.joiner().show_return();
         self.membership().tell_synced();
     }
 
@@ -154,6 +155,7 @@ impl Replicator {
     /// Handles the loss of the majority. The group's `Failed` answers clients in flight at once. The view does not: it
     /// may have to wait for an applier that waits for these clients (rule 7).
     pub(super) fn non_primary(&mut self, component: Vec<Member>) {
+        self.lifecycle.group_is_primary(false);
         self.lifecycle.lose_primary();
         if let Some(ist) = self.transfer.ist_mut() {
             ist.lose_primary();
@@ -171,6 +173,13 @@ impl Replicator {
         let behind =
             (self.context.control()).is_some_and(|c| c.position > self.intake.delivered_to());
         let has_place = matches!(self.transfer.place(), Place::Active | Place::Transfer);
+        // A log that was replaced in place is no reason for clients: the server has to refuse them now, not when it is in
+        // step with the group again.
+        let serves = self.lifecycle.has_been_synced() && !self.executor.is_told_of_loss();
+        if serves && self.transfer.place() != Place::Active && !self.callers.is_any_pause() {
+            let view = self.non_primary_view(component.clone());
+            self.executor.push_last(Task::View(view));
+        }
         let is_shown = self.lifecycle.is_connected()
             && has_place
             && !self.transfer.is_with_scripts()
@@ -191,7 +200,8 @@ impl Replicator {
     /// server ends its pause by the state that it had at the pause's start, and this view ends that state
     /// (server-contract.md#pause).
     pub(super) fn show_non_primary(&mut self, component: Vec<Member>) {
-        // An older view may have told the server that it is synced since then.
+        // Older entries may have been processed since then.
+        self.lifecycle.lose_primary();
         self.lifecycle.forget_synced();
         self.membership().forget_desyncs();
         if !self.transfer.is_with_scripts() {

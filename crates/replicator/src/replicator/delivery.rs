@@ -324,6 +324,7 @@ impl Replicator {
         let gtid = self.executor.ordered_gtid(&self.context, seqno);
         let view = View::primary(gtid, &configuration, self.context.me());
         self.queue(Task::View(view), seqno, Payload::None);
+        self.joiner().show_return();
         self.membership().tell_synced();
         self.joiner().sources_follow_view();
         self.joiner().donors_lost(&lost);
@@ -347,20 +348,10 @@ impl Replicator {
         }
     }
 
-    /// Returns true while the local log is read back: its entries are older than this process's membership.
-    fn is_catching_up(&self) -> bool {
-        self.transfer.place() == Place::Admission
-            && self
-                .context
-                .configuration()
-                .index_of(self.context.me())
-                .is_none()
-    }
-
-    /// Notes that the node is in the primary component by the last entry, unless it has left that component since.
+    /// Notes that the node is in the primary component by the last entry, a configuration that lists it.
     fn note_primary(&mut self) {
-        let left = self.intake.ends_primary() && !planted(Mutant::OldViewIsPrimary);
-        if !self.is_catching_up() && !left {
+        let me = self.context.me();
+        if self.context.configuration().index_of(me).is_some() {
             self.lifecycle.enter_primary();
         }
     }

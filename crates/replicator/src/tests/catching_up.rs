@@ -335,7 +335,14 @@ fn a_log_that_begins_anew_again_knows_the_overrides_of_the_database() {
         alone.number += 1;
         cluster.append(Delivery::Configuration(alone));
         let (position, delivery) = cluster.order.last().cloned().expect("just appended");
-        cluster.event(2, Event::Delivered { position, delivery });
+        cluster.event(
+            2,
+            Event::Delivered {
+                position,
+                delivery,
+                in_primary: true,
+            },
+        );
         // So do the others.
         cluster.order.pop();
         cluster.nodes[2].primary = false;

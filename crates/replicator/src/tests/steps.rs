@@ -15,7 +15,14 @@ impl Cluster {
         };
         at.next += 1;
         at.records.log.insert(position, delivery.clone());
-        self.event(node, Event::Delivered { position, delivery });
+        self.event(
+            node,
+            Event::Delivered {
+                position,
+                delivery,
+                in_primary: true,
+            },
+        );
         true
     }
 
