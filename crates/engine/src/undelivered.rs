@@ -16,6 +16,8 @@ const RETRY_MS: u64 = 100;
 /// The waiting actions, in order.
 pub(crate) struct Undelivered {
     actions: VecDeque<Action>,
+    /// Bytes of the payloads that wait here. Beyond a slice, payloads stay in the log, which has them already.
+    waiting_bytes: usize,
     /// Bytes that are delivered in one go.
     slice_bytes: usize,
     /// Bytes that are read at once.
@@ -49,6 +51,7 @@ impl Undelivered {
         let slice_bytes = thresholds.slice_bytes.min(queue_bytes).max(1);
         Undelivered {
             actions: VecDeque::new(),
+            waiting_bytes: 0,
             slice_bytes,
             read_bytes: thresholds.read_back_bytes.min(slice_bytes),
             due_ms: None,
@@ -84,10 +87,28 @@ impl Undelivered {
         );
         let follows = is_for_replicator && !self.is_empty() && !planted(Mutant::LeftIsOvertaken);
         if is_left || follows {
-            self.actions.push_back(action);
+            self.keep(action);
             return None;
         }
         Some(action)
+    }
+
+    fn keep(&mut self, action: Action) {
+        let Action::Deliver { position, delivery } = &action else {
+            return self.actions.push_back(action);
+        };
+        let (position, bytes) = (*position, payload_bytes(delivery));
+        if bytes == 0 || self.waiting_bytes + bytes <= self.slice_bytes {
+            self.waiting_bytes += bytes;
+            return self.actions.push_back(action);
+        }
+        match self.actions.back_mut() {
+            Some(Action::DeliverFromLog { last, .. }) if *last + 1 == position => *last = position,
+            _ => self.actions.push_back(Action::DeliverFromLog {
+                first: position,
+                last: position,
+            }),
+        }
     }
 
     /// Takes the next action, or the next entries. `read_back`: reads the log ([`trireme_replicator::History::read_back`]).
@@ -102,6 +123,7 @@ impl Undelivered {
         let (first, last) = match self.actions.pop_front() {
             Some(Action::DeliverFromLog { first, last }) => (first, last),
             Some(Action::Deliver { position, delivery }) => {
+                self.waiting_bytes -= payload_bytes(&delivery);
                 return Next::Entries(vec![(position, delivery)]);
             }
             Some(action) => return Next::Action(action),
@@ -142,6 +164,7 @@ impl Undelivered {
             )
         };
         let actions = std::mem::take(&mut self.actions);
+        self.waiting_bytes = 0;
         (actions.into_iter().filter(|action| !is_delivery(action))).collect()
     }
 }

@@ -6,11 +6,14 @@
 
 use std::collections::BTreeSet;
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::configuration::Member;
 use crate::context::Context;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
 use crate::leaving::Leaving;
+use crate::log::Log;
 use crate::majority::Majority;
 use crate::message::ComponentState;
 use crate::peer::Peer;
@@ -108,6 +111,18 @@ impl Component {
     pub(crate) fn is_majority_back(&self, context: &Context) -> bool {
         let timeout_ms = context.config().suspect_timeout_ms;
         self.majority().is_silent(context.now(), timeout_ms)
+    }
+
+    /// True for a leader that has heard no majority for so long that its followers know of the loss. False while a
+    /// forced view is pending, which needs nobody but its members and would not be made without its leader.
+    pub(crate) fn is_lonely(&self, context: &Context, log: &Log) -> bool {
+        let config = context.config();
+        let told_ms = config.suspect_timeout_ms + config.leader_timeout_ms;
+        let is_silent = self.majority().is_silent(context.now(), told_ms);
+        self.is_non_primary()
+            && is_silent
+            && !log.is_override_pending()
+            && !planted(Mutant::LonelyLeaderObeyed)
     }
 
     pub(crate) fn majority(&self) -> &Majority {

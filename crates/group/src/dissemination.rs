@@ -113,7 +113,7 @@ impl Dissemination {
     /// Keeps the submission of a member, within bounds.
     pub(crate) fn take(&mut self, known: Known, id: SubmissionId, payload: Option<Bytes>) {
         let most_bytes = known.context.config().thresholds.pending_bytes;
-        if known.expects_submission(id) {
+        if known.expects_submission(id, payload.is_none()) {
             (self.submissions).keep_within(most_bytes, id.incarnation, id.number, payload);
         }
     }
@@ -243,7 +243,8 @@ impl Dissemination {
     ) -> Outputs {
         let origin = id.incarnation;
         let is_here = self.submissions.payload(known.me(), id).is_some();
-        if !known.expects_submission(id) || known.tail_number(origin) >= id.number || is_here {
+        if !known.expects_submission(id, false) || known.tail_number(origin) >= id.number || is_here
+        {
             return Vec::new();
         }
         // The origin's next submission is always admitted; the origin submits the others again.

@@ -14,6 +14,7 @@ use crate::entry::Entry;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
+use crate::yielding::yields;
 
 /// A candidate for a forced view goes on after this time with the promises that have come.
 const FORCED_WAIT_MS: TimeMs = 300;
@@ -298,6 +299,9 @@ impl Elections<'_> {
         let able = able && !self.branches().may_be_a_copy() && !self.role.is_leader();
         // The one that asks for an override may have asked before this member met a majority again.
         let may_force = self.may_promise_override() && self.has_room_for_override();
+        // Who may be voted out does not go on alone, also not for another that may.
+        let yields = forced.is_some_and(|id| yields(&id));
+        let may_force = may_force && !(yields && self.branches().own_seat().is_none());
         if !able || forced.is_some() && !may_force {
             return None;
         }

@@ -4,8 +4,8 @@
 //! acknowledgement in its term, is sent; a heartbeat may name the term earlier.
 //!
 //! A leader is missing for a pre-vote if it is silent (`election_timer`), if its listener refuses connections, if no
-//! process of its replica is connected, and for a process outside of a component. A member stands itself only for the
-//! first two, or if the leader has no seat.
+//! process of its replica is connected, if the leader has no seat, and for a process outside of a component. A member
+//! stands itself for the first two, or if the leader has no seat.
 
 use trireme_mutants::{Mutant, planted};
 
@@ -22,7 +22,11 @@ impl Elections<'_> {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, term: Term) {
         let leads = self.role.leader();
         let is_leading = leads.is_some_and(|leader| leader.may_order(self.branches()));
-        let missed = (self.election_timer).is_missed(self.context.now(), self.context.config())
+        let is_lonely = leads.is_some() && self.component.is_lonely(self.context, self.log);
+        let holder = self.vote.promised().replica;
+        let missed = is_lonely
+            || self.log.latest().replica(holder).is_none()
+            || (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.peers.is_dead(self.vote.promised().replica)
             || self.component.is_outside()
             || self.known().voice(self.vote.promised().replica).is_none()

@@ -216,7 +216,8 @@ impl Elections<'_> {
             return None;
         }
         let promises = made.seated();
-        let own_branch = promises.branch_of(self.my_replica())?;
+        // This candidate may have no seat: then it asks the owner of the best evidence to go on.
+        let own_branch = made.branch_of(self.my_replica())?;
         let best = promises.best_evidence(&own_branch)?;
         let (Best::Log(owner) | Best::Database(owner, _)) = best;
         if owner != self.me() {
@@ -232,6 +233,18 @@ impl Elections<'_> {
         }
         let override_id = self.automatic_override();
         let from_database = matches!(best, Best::Database(..));
+        let won = match from_database {
+            true => {
+                self.role.follow();
+                None
+            }
+            false => {
+                let is_override = !planted(Mutant::ReformsAsElected);
+                let required = logs.required_configurations();
+                // None: entries must be read first, and the candidacy goes on.
+                Some(self.win(logs, required, is_override.then_some(override_id))?)
+            }
+        };
         self.out.push(Action::Reform {
             override_id,
             from_database,
@@ -239,13 +252,7 @@ impl Elections<'_> {
             heard,
             text,
         });
-        if from_database {
-            self.role.follow();
-            return None;
-        }
-        let is_override = !planted(Mutant::ReformsAsElected);
-        let required = logs.required_configurations();
-        self.win(logs, required, is_override.then_some(override_id))
+        won
     }
 
     fn tell_evidence(&self, promises: &Promises, best: Best) -> String {

@@ -133,14 +133,15 @@ impl<'a> Known<'a> {
             .fold(last.unwrap_or(0), u64::max)
     }
 
-    /// True for a valid submission of a member that this log does not show as ordered.
-    pub(crate) fn expects_submission(self, id: SubmissionId) -> bool {
+    /// True for a valid submission of a member that this log does not show as ordered. A void takes no memory, and may
+    /// be far ahead: its origin counts on, also on another branch.
+    pub(crate) fn expects_submission(self, id: SubmissionId, is_void: bool) -> bool {
         let (from, number) = (id.incarnation, id.number);
         let Some(replica) = self.peers.replica_of(from) else {
             return false; // the sender has been looked up
         };
         let ordered = self.log.committed().last_number(replica, from).unwrap_or(0);
-        let believable = number > ordered && number <= ordered + NUMBERS_AHEAD_MAX;
+        let believable = number > ordered && (is_void || number <= ordered + NUMBERS_AHEAD_MAX);
         let seated = self.log.latest().member(from).is_some();
         believable && (seated || planted(Mutant::EvictedDelivered))
     }

@@ -85,6 +85,12 @@ impl Log {
         self.tail.configurations(self.committed.position)
     }
 
+    /// True if a forced view is pending.
+    pub(crate) fn is_override_pending(&self) -> bool {
+        self.uncommitted()
+            .any(|(_, pending)| pending.override_id.is_some())
+    }
+
     /// The newest configuration, committed or not.
     pub(crate) fn latest(&self) -> &Configuration {
         let last = self.uncommitted().last();

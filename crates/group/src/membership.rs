@@ -134,8 +134,12 @@ impl Membership<'_> {
         }
     }
 
-    /// False for a peer with no part in the election of this leader.
+    /// False for a peer with no part in the election of this leader. A lonely leader leads nobody: its followers may hear
+    /// a majority without it, and must miss it.
     fn may_lead(&self, peer: Incarnation) -> bool {
+        if self.component.is_lonely(self.context, self.log) {
+            return false;
+        }
         let (term, replica) = (self.vote.promised(), self.peers.replica_of(peer));
         replica.is_none_or(|replica| self.log.is_electorate(term, replica))
     }
@@ -287,7 +291,9 @@ impl Membership<'_> {
 
     /// A configuration without this member is committed.
     pub(crate) fn excluded(&mut self) {
-        if let Some(leader) = self.role.leader() {
+        // A forced view above may list it again: then it leads on.
+        let stays = self.log.latest().member(self.me()).is_some();
+        if let Some(leader) = self.role.leader().filter(|_| !stays) {
             // This leader took over a log that ends with its own removal. It transfers leadership to a member, or to a
             // restarted process of a member's replica.
             let members = &self.log.committed().configuration;

@@ -85,9 +85,9 @@ impl Log {
     pub fn create_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<Log, LogError> {
         let old = recovery::segment_numbers(disk.as_ref())?;
         let number = old.last().map_or(1, |last| last + 1);
-        // A log of another cluster is not destroyed.
-        let is_foreign = recovery::identity_on(disk.as_ref())
-            .is_ok_and(|found| found.is_some_and(|found| found != config.identity));
+        // A log of another cluster is not destroyed, nor one that cannot be read.
+        let found = recovery::identity_on(disk.as_ref())?;
+        let is_foreign = found.is_some_and(|found| found != config.identity);
         let mut state = StateFile::open(disk.as_ref(), config.identity)?;
         let keeps_state = state.get().is_some();
         if !keeps_state {

@@ -63,6 +63,7 @@ mutants! {
         promise_not_persisted: PromiseNotPersisted,
         old_promise_not_written: OldPromiseNotWritten,
         lower_term_followed: LowerTermFollowed,
+        lonely_leader_obeyed: LonelyLeaderObeyed,
         suffix_acknowledged: SuffixAcknowledged,
         shorter_log_leads: ShorterLogLeads,
         amnesiac_counts_as_intact: AmnesiacCountsAsIntact,

@@ -40,7 +40,7 @@ pub(crate) struct Executor {
     order: Order,
     /// The history that `order` counts in; nil before the database has any of it.
     history: Uuid,
-    /// `last_committed` for the server while it is shown the synthetic first view.
+    /// `last_committed` for the server while it is shown a primary view without a place in the order.
     shown_low: Option<Seqno>,
     queue: ApplyQueue,
     transactions: Transactions,
@@ -295,8 +295,13 @@ impl Executor {
     pub(crate) fn take(&mut self) -> Option<Work> {
         let low = self.order.low();
         let work = self.queue.take(low)?;
-        if let Task::Apply(apply) = &work.task {
-            self.counters.entered(apply.gtid.seqno, low);
+        match &work.task {
+            Task::Apply(apply) => self.counters.entered(apply.gtid.seqno, low),
+            // A primary view without a place in the order: its server expects to be just before it.
+            Task::View(view) if view.primary && view.gtid.seqno <= low => {
+                self.shown_low = Some(view.gtid.seqno - 1);
+            }
+            _ => {}
         }
         Some(work)
     }

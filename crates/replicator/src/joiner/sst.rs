@@ -52,9 +52,10 @@ impl Joiner<'_> {
             Some(request) if is_trivial(&request) => self.snapshot_is_here(upto - 1),
             Some(request) => {
                 self.transfer.ask_donor(request, self.context.now_ms());
+                // The saved state loses its history before the note of DDL goes: alone, it would be believed.
                 if !is_script {
-                    self.forget_action();
                     self.out.mark_unsafe();
+                    self.forget_action();
                 }
             }
         }

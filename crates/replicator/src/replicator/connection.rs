@@ -201,7 +201,9 @@ impl Replicator {
     /// (server-contract.md#pause).
     pub(super) fn show_non_primary(&mut self, component: Vec<Member>) {
         // Older entries may have been processed since then.
-        self.lifecycle.lose_primary();
+        if !planted(Mutant::OldViewIsPrimary) {
+            self.lifecycle.lose_primary();
+        }
         self.lifecycle.forget_synced();
         self.membership().forget_desyncs();
         if !self.transfer.is_with_scripts() {

@@ -39,6 +39,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n3 is let go", |s| !s.is_held_still(N3))?;
     stage.pass_ms(500);
     stage.must("n3 is alone still", alone(stage));
+    let knows = |s: &Stage| s.process(N3).is_some_and(|p| p.server.knows_of_loss());
+    stage.must("and its server knows that", knows(stage));
     stage.join(&[N3], &[N1, N2]);
     stage.pass_ms(10_000);
     stage.must("n3 is back", stage.state(N3) == Some(LocalState::Synced));

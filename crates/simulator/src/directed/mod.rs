@@ -47,6 +47,7 @@ schedules! {
     best_log_leads,
     deferred_in_turns,
     old_leader_returns,
+    lonely_leader,
     left_behind_leader,
     uncommitted_tail,
     two_halves,

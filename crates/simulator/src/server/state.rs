@@ -17,6 +17,11 @@ pub(super) enum State {
 }
 
 impl Server {
+    /// True if the last view was a non-primary one, or if there was none.
+    pub fn knows_of_loss(&self) -> bool {
+        self.state == State::Connected
+    }
+
     /// The state after a view.
     pub(super) fn state_after_view(&mut self, primary: bool) {
         self.state = match (self.state, primary) {

@@ -53,8 +53,12 @@ impl World {
                 link(*other).is_some_and(|link| link.group.checkpoint().overrides == own.overrides);
             is_intact && is_here && !self.machines[*other].will_forget()
         });
-        let weight = weight_of(&own.configuration, stay.map(|other| &self.machines[other]));
-        weight * 2 >= own.configuration.total_weight()
+        let stay: Vec<&Machine> = stay.map(|other| &self.machines[other]).collect();
+        let told = self.with_told_weights(&own.configuration);
+        [&own.configuration, &told].into_iter().all(|c| {
+            let weight = weight_of(c, stay.iter().copied());
+            weight * 2 >= c.total_weight()
+        })
     }
 
     /// The same if the node's disk is lost: the node comes back as another replica.
@@ -106,10 +110,11 @@ impl World {
         self.in_force(node, known).all(survives_soon)
     }
 
-    /// The configuration with the weights that its nodes were told: the next one may have them (seed 3600064710).
+    /// The configuration with the weights that its nodes were told: the next one may have them (seed 3600064710), those of
+    /// learners, too.
     fn with_told_weights(&self, configuration: &Configuration) -> Configuration {
         let mut told = configuration.clone();
-        for member in told.members.iter_mut().filter(|member| member.voter) {
+        for member in &mut told.members {
             let machine = self.machines.iter().find(|m| m.replica == member.replica);
             member.weight = machine.map_or(member.weight, |machine| machine.weight);
         }
