@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::Member;
+use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
 use crate::leaving::Leaving;
-use crate::log::Log;
 use crate::majority::Majority;
 use crate::message::ComponentState;
 use crate::peer::Peer;
@@ -113,14 +112,15 @@ impl Component {
         self.majority().is_silent(context.now(), timeout_ms)
     }
 
-    /// True for a leader that has heard no majority for so long that its followers know of the loss. False while a
-    /// forced view is pending, which needs nobody but its members and would not be made without its leader.
-    pub(crate) fn is_lonely(&self, context: &Context, log: &Log) -> bool {
-        let config = context.config();
+    /// True for a leader that hears no majority, and has heard none for so long that its followers know of the loss. False
+    /// while a forced view is pending, which needs nobody but its members and would not be made without its leader.
+    pub(crate) fn is_lonely(&self, known: Known) -> bool {
+        let (now, config, log) = (known.now(), known.context.config(), known.log);
+        let hears = |c: &Configuration| known.hears_majority(config.leader_timeout_ms, c);
         let told_ms = config.suspect_timeout_ms + config.leader_timeout_ms;
-        let is_silent = self.majority().is_silent(context.now(), told_ms);
         self.is_non_primary()
-            && is_silent
+            && self.majority().is_silent(now, told_ms)
+            && !log.in_every_configuration(hears)
             && !log.is_override_pending()
             && !planted(Mutant::LonelyLeaderObeyed)
     }

@@ -22,7 +22,7 @@ impl Elections<'_> {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, term: Term) {
         let leads = self.role.leader();
         let is_leading = leads.is_some_and(|leader| leader.may_order(self.branches()));
-        let is_lonely = leads.is_some() && self.component.is_lonely(self.context, self.log);
+        let is_lonely = leads.is_some() && self.component.is_lonely(self.known());
         let holder = self.vote.promised().replica;
         let missed = is_lonely
             || self.log.latest().replica(holder).is_none()

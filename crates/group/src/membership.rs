@@ -137,7 +137,7 @@ impl Membership<'_> {
     /// False for a peer with no part in the election of this leader. A lonely leader leads nobody: its followers may hear
     /// a majority without it, and must miss it.
     fn may_lead(&self, peer: Incarnation) -> bool {
-        if self.component.is_lonely(self.context, self.log) {
+        if self.component.is_lonely(self.known()) {
             return false;
         }
         let (term, replica) = (self.vote.promised(), self.peers.replica_of(peer));
