@@ -216,6 +216,31 @@ mod tests {
         undelivered
     }
 
+    /// Behind entries that are read back, payloads beyond a slice stay in the log.
+    #[test]
+    fn what_waits_takes_a_bounded_amount_of_memory() {
+        let slice_bytes = 2 * "payload".len();
+        let mut undelivered = Undelivered::new(slice_bytes, &Thresholds::default());
+        undelivered.take_in(Action::DeliverFromLog { first: 1, last: 1 });
+        for position in 2..=6 {
+            let (position, delivery) = entry(position);
+            assert!(
+                undelivered
+                    .take_in(Action::Deliver { position, delivery })
+                    .is_none()
+            );
+        }
+        let last = undelivered.actions.back();
+        assert!(matches!(
+            last,
+            Some(Action::DeliverFromLog { first: 4, last: 6 })
+        ));
+        for delivered in [vec![1], vec![2], vec![3], vec![4, 5], vec![6]] {
+            assert_eq!(positions(undelivered.next(0, pair)), delivered);
+        }
+        assert_eq!(undelivered.waiting_bytes, 0);
+    }
+
     fn positions(next: Next) -> Vec<Position> {
         match next {
             Next::Entries(found) => found.into_iter().map(|(position, _)| position).collect(),

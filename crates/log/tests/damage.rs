@@ -302,6 +302,10 @@ fn a_newer_format_is_left_alone() {
         panic!("opened a newer format")
     };
     assert!(e.to_string().contains("format 2"), "{e}");
+    let Err(e) = Log::create_on(Box::new(disk.clone()), config(Durability::Os)) else {
+        panic!("replaced a newer format")
+    };
+    assert!(e.to_string().contains("format 2"), "{e}");
     assert_eq!(contents(&disk), before);
 }
 

@@ -1,5 +1,6 @@
 //! Forced views that were begun and never made, and members that have left: they keep nobody from going on (rules 4, 11).
 
+use super::branches::{all_primary, force};
 use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
@@ -8,6 +9,7 @@ use crate::entry::{Body, Entry};
 use crate::event::{Event, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Position, Term, Uuid};
 use crate::message::{ComponentState, DatabaseProof, Message, Proof};
+use crate::yielding::marked_as_automatic;
 
 /// What a node comes back with.
 #[derive(Clone)]
@@ -278,4 +280,46 @@ fn a_late_request_to_lead_with_an_override_is_not_obeyed() {
     cores.pass(20_000);
     assert!(cores.nodes[leader].group.commit() >= committed);
     assert!(cores.nodes[leader].group.overrides_in_log().is_empty());
+}
+
+/// Node 0's log ends with a view without it, which was never committed. Node 2 is here, too, with a shorter log.
+fn voted_out_with_the_best_log(amnesiac: bool) -> Cores {
+    let shorter = all_die(3, amnesiac);
+    let mut longer = shorter.clone();
+    let without_it = longer.view_of(&[1, 2]);
+    longer.append(9, 1, [Body::TermStart, Body::Configuration(without_it)]);
+    let mut cores = Cores::none();
+    longer.comes_back(&mut cores, 0);
+    shorter.comes_back(&mut cores, 2);
+    cores.pass(1_000);
+    cores
+}
+
+/// An operator's view commits the one below it, which lacks the leader. The leader leads on, and is intact.
+#[test]
+fn who_is_voted_out_below_its_own_forced_view_leads_on() {
+    for amnesiac in [false, true] {
+        let mut cores = voted_out_with_the_best_log(amnesiac);
+        force(&mut cores, 1);
+        cores.pass(800);
+        let group = &cores.nodes[0].group;
+        assert!(group.is_leader() && all_primary(&cores, &[0]));
+        assert!(!group.is_amnesiac());
+    }
+}
+
+/// Who may be voted out does not go on alone, also not for another that ignores the quorum.
+#[test]
+fn who_may_be_voted_out_does_not_lead_for_who_ignores_the_quorum() {
+    let by_operator = Uuid([7; 16]);
+    for (forced, leads) in [
+        (marked_as_automatic(by_operator), false),
+        (by_operator, true),
+    ] {
+        let mut cores = voted_out_with_the_best_log(false);
+        let number = cores.nodes[0].group.term().number + 1;
+        let forced = Some(forced);
+        cores.say(1, 0, Message::TakeLeadership { number, forced });
+        assert_eq!(cores.nodes[0].group.term().number == number, leads);
+    }
 }

@@ -96,6 +96,27 @@ fn a_void_follows_whatever_was_ordered_before_it() {
     assert_eq!(ordered(&cores), [(1, true), (3, false)]);
 }
 
+/// Its origin has counted on elsewhere.
+#[test]
+fn a_void_may_be_far_ahead() {
+    let mut cores = Cores::of(2);
+    let number = 1 << 40;
+    cores.say(
+        1,
+        0,
+        Message::Submit {
+            number,
+            payload: None,
+        },
+    );
+    let next = Message::Submit {
+        number: number + 1,
+        payload: Some("payload".into()),
+    };
+    cores.say(1, 0, next);
+    assert_eq!(ordered(&cores), [(number, false), (number + 1, true)]);
+}
+
 /// The view of a new leader may take away the need for the origin's promise: its void is below that view.
 #[test]
 fn a_new_leader_voids_before_its_view() {

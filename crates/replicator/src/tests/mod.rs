@@ -40,6 +40,8 @@ pub mod liar;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod losses;
+#[cfg(test)]
 mod pauses;
 #[cfg(test)]
 mod queues;

@@ -1,0 +1,105 @@
+//! What the server of a node without a majority is told (guarantees.md, section 5): it refuses clients until the node is
+//! primary again, and no longer.
+
+use super::clients::kinds;
+use super::driver::{Cluster, member};
+use super::server::Happened;
+use crate::{Event, Gtid, LocalState};
+
+/// The node loses the majority.
+fn lose(cluster: &mut Cluster, node: usize) {
+    cluster.nodes[node].primary = false;
+    let component = vec![member(node)];
+    cluster.event(node, Event::NonPrimary { component });
+    cluster.settle();
+}
+
+/// The node gets the next entry, by which the group is not primary again.
+fn hear_of_the_past(cluster: &mut Cluster, node: usize) {
+    let at = &mut cluster.nodes[node];
+    let (position, delivery) = cluster.order[at.next].clone();
+    at.next += 1;
+    let delivered = Event::Delivered {
+        position,
+        delivery,
+        in_primary: false,
+    };
+    cluster.event(node, delivered);
+    cluster.settle();
+}
+
+/// True if the server refuses clients: the last view was a non-primary one, and it was not told that it is synced since.
+fn refuses(cluster: &Cluster, node: usize) -> bool {
+    let happened = cluster.nodes[node].server.happened.iter();
+    let tells = |h: &&Happened| matches!(h, Happened::View(..) | Happened::Synced);
+    let last = happened.filter(tells).next_back();
+    last.is_some_and(|h| matches!(h, Happened::View(view, _) if !view.primary))
+}
+
+/// A view was pending when the node lost the majority, and is committed without making it primary again; so is the word
+/// by which the group takes the node for synced.
+#[test]
+fn the_past_makes_no_server_ready() {
+    let mut cluster = Cluster::of(3);
+    lose(&mut cluster, 2);
+    assert!(refuses(&cluster, 2));
+    cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());
+    cluster.settle();
+    hear_of_the_past(&mut cluster, 2);
+    assert_eq!(cluster.status(2).local_state, LocalState::Initialized);
+    assert!(
+        kinds(&cluster, 2)
+            .last()
+            .is_some_and(|last| last != "synced")
+    );
+    cluster.nodes[2].primary = true;
+    cluster.reconfigure(|c| c.members[0].incoming = "back".into());
+    cluster.settle();
+    assert_eq!(cluster.status(2).local_state, LocalState::Synced);
+    assert!(!refuses(&cluster, 2));
+    cluster.assert_settled();
+}
+
+/// A log that is replaced in place is nothing to the server, which serves on. The majority is lost before the node is in
+/// step with the group again.
+#[test]
+fn a_server_hears_of_a_loss_although_its_node_is_out_of_step() {
+    let mut cluster = Cluster::of(3);
+    cluster.reset(2);
+    assert!(!refuses(&cluster, 2));
+    cluster.nodes[2].primary = false;
+    let component = vec![member(2)];
+    cluster.event(2, Event::NonPrimary { component });
+    cluster.settle_now();
+    assert!(refuses(&cluster, 2), "{:?}", kinds(&cluster, 2));
+    cluster.nodes[2].primary = true;
+    cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());
+    cluster.settle();
+    assert!(!refuses(&cluster, 2), "{:?}", kinds(&cluster, 2));
+    assert_eq!(cluster.status(2).local_state, LocalState::Synced);
+    cluster.assert_settled();
+}
+
+/// A snapshot has brought the view in which the node is primary again after a loss that its server was told of.
+#[test]
+fn a_server_hears_of_a_return_that_its_snapshot_covers() {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    cluster.nodes[joiner].primary = false;
+    cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());
+    cluster.settle();
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    lose(&mut cluster, joiner);
+    assert!(refuses(&cluster, joiner), "{:?}", kinds(&cluster, joiner));
+    cluster.nodes[joiner].primary = true;
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    assert!(!refuses(&cluster, joiner), "{:?}", kinds(&cluster, joiner));
+    let happened = cluster.nodes[joiner].server.happened.iter();
+    let shown = happened.filter(|h| matches!(h, Happened::View(view, _) if view.primary));
+    assert_eq!(shown.count(), 1, "{:?}", kinds(&cluster, joiner));
+    cluster.assert_settled();
+}
