@@ -323,3 +323,24 @@ fn who_may_be_voted_out_does_not_lead_for_who_ignores_the_quorum() {
         assert_eq!(cores.nodes[0].group.term().number == number, leads);
     }
 }
+
+/// All lose power. The two that the last view lacks have older logs, in which they have a seat: they stand, and ask the
+/// owner of the best evidence to go on.
+#[test]
+fn who_was_removed_keeps_no_voter_from_going_on() {
+    for stagger_ms in [0, 100, 400] {
+        let removed = all_die(5, true);
+        let mut voters = removed.clone();
+        let view = voters.view_of(&[0, 2, 4]);
+        voters.append(9, 0, [Body::TermStart, Body::Configuration(view)]);
+        voters.commit = voters.log.len() as u64;
+        let mut cores = Cores::none();
+        for node in [1, 3, 0, 2, 4] {
+            let left = if node % 2 == 0 { &voters } else { &removed };
+            left.clone().comes_back(&mut cores, node);
+            cores.pass(stagger_ms);
+        }
+        cores.pass(20_000);
+        assert!(all_primary(&cores, &[0, 1, 2, 3, 4]), "{stagger_ms}");
+    }
+}
