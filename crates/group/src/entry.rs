@@ -20,7 +20,8 @@ pub struct Entry {
 /// The content of an entry.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Body {
-    /// Term start, the first entry of a term: older entries are committed only through it (rule 1).
+    /// Term start, the first entry of a term, or the second behind a forced view. Older entries are committed only through
+    /// the first (rule 1).
     TermStart,
     /// The members and their weights from here on.
     Configuration(Configuration),

@@ -14,7 +14,7 @@ use crate::transfer::Transfer;
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct LeaderState {
     since: TimeMs,
-    /// Position of the term start.
+    /// Position of the term's first entry.
     start: Position,
     /// Submission numbers at the log's end.
     numbers: Numbers,
@@ -31,7 +31,7 @@ pub(crate) struct LeaderState {
 }
 
 impl LeaderState {
-    /// `numbers`: the submission numbers at the end of the log. `start`: the next position, that of the term start.
+    /// `numbers`: the submission numbers at the end of the log. `start`: the next position, that of the first entry.
     pub(crate) fn new(
         now: TimeMs,
         start: Position,

@@ -226,7 +226,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         fc_single_primary: options.bool("gcs.fc_single_primary")
             || options.bool("gcs.fc_master_slave"),
         fc_desync_after_ms: options.int("repl.fc_desync_after_ms").max(0) as u64,
-        left_out_shows_synced: options.str("repl.fc_desync_state") == "synced",
+        left_out_shows_synced: options.choice("repl.fc_desync_state") == "synced",
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
@@ -239,7 +239,8 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
     }
 }
 
-/// options_set(): sets all options or none.
+/// options_set(): stores all options or none, and applies them. Err: the first that could not be applied; the others are
+/// in force.
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
     let changes = {
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
@@ -264,10 +265,9 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
         }
         changes
     };
-    for change in changes {
-        apply(node, &change)?;
-    }
-    Ok(())
+    let results = changes.iter().map(|change| apply(node, change));
+    let failed: Vec<_> = results.filter_map(Result::err).collect();
+    failed.into_iter().next().map_or(Ok(()), Err)
 }
 
 fn apply(node: &Node, change: &Change) -> Result<(), String> {

@@ -22,6 +22,8 @@ pub(crate) struct SendQueue {
     /// Set by the first frame that found no room. From then on all frames are refused until the queue is empty, so that
     /// the receiver sees one gap and not many.
     overflowed: bool,
+    /// True if it was empty after an overflow, and nobody knows yet.
+    has_drained: bool,
 }
 
 impl SendQueue {
@@ -33,6 +35,7 @@ impl SendQueue {
             bulk_bytes: 0,
             limit_bytes,
             overflowed: false,
+            has_drained: false,
         }
     }
 
@@ -92,7 +95,10 @@ impl SendQueue {
 
     /// Returns true once when the queue had overflowed and is empty again.
     pub fn take_drained(&mut self) -> bool {
-        self.chunks.is_empty() && std::mem::take(&mut self.overflowed)
+        if self.chunks.is_empty() {
+            self.has_drained |= std::mem::take(&mut self.overflowed);
+        }
+        std::mem::take(&mut self.has_drained)
     }
 
     /// Writes until the queue is empty, the stream is full (`WouldBlock`), or `limit_bytes` have been encrypted.
@@ -101,6 +107,8 @@ impl SendQueue {
         let mut left_bytes = limit_bytes;
         loop {
             if self.chunks.is_empty() {
+                // A bulk frame is no reason to refuse others.
+                self.has_drained |= std::mem::take(&mut self.overflowed);
                 let Some(frame) = self.bulk.pop_front() else {
                     return Ok(true);
                 };
@@ -191,6 +199,18 @@ mod tests {
             }
         }
         assert_eq!(lengths, [900, 7, 5000]);
+    }
+
+    #[test]
+    fn a_bulk_frame_under_way_keeps_no_overflow() {
+        let mut queue = SendQueue::new(1000);
+        assert!(queue.push(frame(900)) && !queue.push(frame(900)));
+        assert!(queue.push_bulk(frame(32 << 20)));
+        let (mut stream, _peer) = pair();
+        let full = queue.write_to(&mut stream, usize::MAX);
+        assert!(full.is_err() && !queue.is_empty(), "the socket is full");
+        assert!(queue.take_drained() && !queue.take_drained());
+        assert!(queue.ordinary_bytes() < usize::MAX);
     }
 
     fn pair() -> (Stream, std::net::TcpStream) {

@@ -234,12 +234,16 @@ impl Mesh {
         let peer = hello.into_peer(version, remote_ip, address.to_string(), protection, key);
         let id = peer.incarnation;
         connection.peer = Some(peer);
-        match &connection.target {
-            Some(target) => self.book.answered(target, id),
-            None => self.say_hello(token),
+        let called = connection.target.clone();
+        if called.is_none() {
+            self.say_hello(token);
         }
+        // Not before its key is compared: a refused connection to the address of a process counts as that process's death.
         if self.refuse_another(token) {
             return Ok(());
+        }
+        if let Some(address) = called {
+            self.book.answered(&address, id);
         }
         let is_linked = self.connections.is_linked(&id);
         let Some(connection) = self.connections.get_mut(token) else {

@@ -236,7 +236,11 @@ pub(crate) fn load_balancer(facts: &Facts) -> Finding {
         let after: u64 = node.option("repl.fc_desync_after_ms").parse().unwrap_or(0);
         after > 0
     });
-    let shows = facts.those(|node| node.option("repl.fc_desync_state") != "synced");
+    let shows = facts.those(|node| {
+        !node
+            .option("repl.fc_desync_state")
+            .eq_ignore_ascii_case("synced")
+    });
     if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
         return Finding::unknown(
             "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
