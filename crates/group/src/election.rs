@@ -299,7 +299,7 @@ impl Elections<'_> {
         let able = able && !self.branches().may_be_a_copy() && !self.role.is_leader();
         // The one that asks for an override may have asked before this member met a majority again.
         let may_force = self.may_promise_override() && self.has_room_for_override();
-        // Who may be voted out does not go on alone, also not for another that may.
+        // A member that may be voted out does not go on alone, neither for itself nor for one with `pc.ignore_quorum`.
         let yields = forced.is_some_and(|id| yields(&id));
         let may_force = may_force && !(yields && self.branches().own_seat().is_none());
         if !able || forced.is_some() && !may_force {

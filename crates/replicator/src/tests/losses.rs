@@ -30,9 +30,8 @@ fn hear_of_the_past(cluster: &mut Cluster, node: usize) {
 
 /// True if the server refuses clients: the last view was a non-primary one, and it was not told that it is synced since.
 fn refuses(cluster: &Cluster, node: usize) -> bool {
-    let happened = cluster.nodes[node].server.happened.iter();
-    let tells = |h: &&Happened| matches!(h, Happened::View(..) | Happened::Synced);
-    let last = happened.filter(tells).next_back();
+    let mut happened = cluster.nodes[node].server.happened.iter();
+    let last = happened.rfind(|h| matches!(h, Happened::View(..) | Happened::Synced));
     last.is_some_and(|h| matches!(h, Happened::View(view, _) if !view.primary))
 }
 
