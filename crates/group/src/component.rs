@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Member;
 use crate::context::Context;
 use crate::ids::{Incarnation, TimeMs};
 use crate::known::Known;
@@ -115,13 +115,12 @@ impl Component {
     /// True for a leader that hears no majority, and has heard none for so long that its followers know of the loss. False
     /// while a forced view is pending, which needs nobody but its members and would not be made without its leader.
     pub(crate) fn is_lonely(&self, known: Known) -> bool {
-        let (now, config, log) = (known.now(), known.context.config(), known.log);
-        let hears = |c: &Configuration| known.hears_majority(config.leader_timeout_ms, c);
+        let config = known.context.config();
         let told_ms = config.suspect_timeout_ms + config.leader_timeout_ms;
         self.is_non_primary()
-            && self.majority().is_silent(now, told_ms)
-            && !log.in_every_configuration(hears)
-            && !log.is_override_pending()
+            && self.majority().is_silent(known.now(), told_ms)
+            && !known.hears_every_majority(config.leader_timeout_ms)
+            && !known.log.is_override_pending()
             && !planted(Mutant::LonelyLeaderObeyed)
     }
 

@@ -25,12 +25,10 @@ impl Elections<'_> {
         let is_lonely = leads.is_some() && self.component.is_lonely(self.known());
         let holder = self.vote.promised().replica;
         let missed = is_lonely
-            || self.log.latest().replica(holder).is_none()
+            || is_gone(self.branches(), holder)
             || (self.election_timer).is_missed(self.context.now(), self.context.config())
-            || self.peers.is_dead(self.vote.promised().replica)
             || self.component.is_outside()
-            || self.known().voice(self.vote.promised().replica).is_none()
-                && self.vote.promised().replica != self.my_replica();
+            || self.known().voice(holder).is_none() && holder != self.my_replica();
         let granted = !is_leading
             && missed
             && term.number > self.vote.promised().number
@@ -152,9 +150,14 @@ pub(crate) fn stands_at(
         return None;
     }
     let holder = vote.promised().replica;
-    let is_gone = branches.peers.is_dead(holder) || branches.log.latest().replica(holder).is_none();
+    let is_gone = is_gone(branches, holder);
     let rank = rank(branches, holder);
     Some(election_timer.stands_at(branches.context.config(), is_gone, rank))
+}
+
+/// True if the holder of the promised term is dead, or has no seat in the newest configuration.
+fn is_gone(branches: Branches, holder: ReplicaId) -> bool {
+    branches.peers.is_dead(holder) || branches.log.latest().replica(holder).is_none()
 }
 
 /// True for a voter of the newest configuration. A restarted process counts as its replica's member there (rule 14).

@@ -150,9 +150,7 @@ impl Elections<'_> {
     /// Called by the tick: restarts the wait for evidence unless this node is non-primary and hears a majority.
     pub(crate) fn watch_evidence(&mut self) {
         let timeout_ms = self.context.config().suspect_timeout_ms;
-        let here = self
-            .log
-            .in_every_configuration(|c| self.known().hears_majority(timeout_ms, c));
+        let here = self.known().hears_every_majority(timeout_ms);
         if !self.component.is_non_primary() || !here && !planted(Mutant::MinorityReforms) {
             self.component.majority_mut().waits_from(self.context.now());
         }

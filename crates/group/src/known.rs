@@ -102,6 +102,11 @@ impl<'a> Known<'a> {
         configuration.is_majority(configuration.weight_of(heard))
     }
 
+    /// True if this process has heard a majority of every configuration that may be in force within this time.
+    pub(crate) fn hears_every_majority(self, within_ms: TimeMs) -> bool {
+        (self.log).in_every_configuration(|c| self.hears_majority(within_ms, c))
+    }
+
     /// True if the peer is a foreign process: both have a cluster UUID, and the two differ.
     pub(crate) fn is_foreign(self, from: Incarnation) -> bool {
         let own = self.log.committed().history;

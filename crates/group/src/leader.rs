@@ -148,9 +148,10 @@ impl Leader<'_> {
         self.role.lead(state);
         // A forced view is the first entry of its term, and so no log has an entry of such a term without the view: others
         // would not recognise a term that needed no majority (simulator, seed 252025174923 of `queues`).
-        let forced = won.filter(|won| won.forced.is_some());
-        if let Some(won) = forced.filter(|_| !planted(Mutant::TermStartsBeforeOverride)) {
-            self.put_override(won);
+        let forced = won.and_then(|won| Some((won, won.forced?)));
+        let comes_first = !planted(Mutant::TermStartsBeforeOverride);
+        if let Some((won, override_id)) = forced.filter(|_| comes_first) {
+            self.put_override(won, override_id);
         }
         self.put(Body::TermStart);
         for entry in again {
@@ -173,8 +174,8 @@ impl Leader<'_> {
         for id in won.iter().flat_map(|won| &won.withdrawn) {
             self.order_void_of(id.incarnation);
         }
-        if let Some(won) = forced.filter(|_| planted(Mutant::TermStartsBeforeOverride)) {
-            self.put_override(won);
+        if let Some((won, override_id)) = forced.filter(|_| !comes_first) {
+            self.put_override(won, override_id);
         }
     }
 

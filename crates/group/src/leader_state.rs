@@ -62,11 +62,10 @@ impl LeaderState {
     /// True while this leader hears a majority, so that it can commit an entry that it orders now (rule 7). False
     /// during a transfer of leadership.
     pub(crate) fn may_order(&self, branches: Branches) -> bool {
-        let (known, log) = (branches.known(), branches.log);
         let heard_ms = branches.context.config().leader_timeout_ms;
         !self.is_closing()
             && !branches.is_overridden()
-            && log.in_every_configuration(|c| known.hears_majority(heard_ms, c))
+            && branches.known().hears_every_majority(heard_ms)
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use trireme_engine::{KeepMark, MARK_BYTES};
 use trireme_group::Uuid;
-use trireme_log::own_file;
+use trireme_log::{is_lack, own_file};
 
 /// Limit of a read, above the size of any mark: a larger file is damaged, and need not be read whole.
 const READ_MAX: u64 = 4096;
@@ -65,20 +65,13 @@ fn is_own(file: &File) -> io::Result<()> {
     }
 }
 
-/// Returns true if descriptors or memory were lacking.
-fn is_shortage(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
-    Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
-}
-
 impl KeepMark for MarkFile {
     fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
         // A file that is not ours tells nothing. The error is reported when the mark is to be written.
         // Nothing is known of one that cannot be opened for a moment.
         let file = match self.open(false) {
             Ok(Some(file)) => file,
-            Err(error) if is_shortage(&error) => return Err(error),
+            Err(error) if is_lack(&error) => return Err(error),
             Ok(None) | Err(_) => return Ok(None),
         };
         let length = file.metadata()?.len().min(READ_MAX);

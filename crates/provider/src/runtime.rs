@@ -266,8 +266,7 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
         changes
     };
     let results = changes.iter().map(|change| apply(node, change));
-    let failed: Vec<_> = results.filter_map(Result::err).collect();
-    failed.into_iter().next().map_or(Ok(()), Err)
+    results.fold(Ok(()), Result::and)
 }
 
 fn apply(node: &Node, change: &Change) -> Result<(), String> {

@@ -48,8 +48,6 @@ pub(crate) struct Executor {
     conflicts: Conflicts,
     counters: ExecutorCounters,
     lag: Lag,
-    /// True if the last view that was queued for the server is a non-primary one.
-    is_told_of_loss: bool,
     /// False if the server gets no callbacks with a seqno (any more): their places in the order are used up.
     applies: bool,
 }
@@ -66,7 +64,6 @@ impl Executor {
             conflicts: Conflicts::default(),
             counters: ExecutorCounters::default(),
             lag: Lag::default(),
-            is_told_of_loss: false,
             applies: true,
         }
     }
@@ -74,7 +71,6 @@ impl Executor {
     /// Starts over for a new connection: the order and its history stay. `applies`: false for an arbitrator.
     pub(crate) fn start_over(&mut self, applies: bool) {
         self.applies = applies;
-        self.is_told_of_loss = false;
         self.queue.start_over();
         self.transactions.clear();
         self.isolations.clear();
@@ -230,7 +226,7 @@ impl Executor {
             Task::Apply(apply) => Some(apply.depends_on),
             _ => None,
         };
-        self.push(task, after, payload);
+        self.queue.push(task, after, payload);
         if let Some(depends_on) = depends_on {
             let waits = depends_on > self.order.low();
             self.counters.queued(waits, self.queue.applies());
@@ -239,7 +235,7 @@ impl Executor {
 
     /// Queues a callback without a place in the order, behind everything that has come.
     pub(crate) fn push_last(&mut self, task: Task) {
-        self.push(task, self.order.top(), Payload::None);
+        self.queue.push(task, self.order.top(), Payload::None);
     }
 
     /// Queues a callback without a place in the order, which does not wait for earlier seqnos to be released.
@@ -252,20 +248,8 @@ impl Executor {
     pub(crate) fn show_first(&mut self, at: Seqno, views: impl IntoIterator<Item = View>) {
         self.shown_low = Some(at - 1);
         for view in views {
-            self.push(Task::View(view), at, Payload::None);
+            self.queue.push(Task::View(view), at, Payload::None);
         }
-    }
-
-    fn push(&mut self, task: Task, after: Seqno, payload: Payload) {
-        if let Task::View(view) = &task {
-            self.is_told_of_loss = !view.primary;
-        }
-        self.queue.push(task, after, payload);
-    }
-
-    /// Returns true if the last view that was queued for the server is a non-primary one.
-    pub(crate) fn is_told_of_loss(&self) -> bool {
-        self.is_told_of_loss
     }
 
     /// Takes in payloads that were read back; returns their number.

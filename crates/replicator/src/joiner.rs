@@ -285,17 +285,11 @@ impl Joiner<'_> {
     /// a snapshot has brought, and takes no place in the order here.
     pub(crate) fn show_return(&mut self) {
         let is_back = self.lifecycle.takes_part() && self.transfer.place() == Place::Active;
-        if !is_back || !self.executor.is_told_of_loss() {
-            return;
+        if is_back && self.executor.queue().is_told_of_loss() {
+            // At the database's position, which the server notes with the view.
+            let view = self.primary_view(self.executor.top(), &self.context.configuration());
+            self.executor.push_last(Task::View(view));
         }
-        let view = self.context.control().and_then(|c| c.views.last().cloned());
-        let Some((_, configuration)) = view else {
-            return;
-        };
-        // At the database's position, which the server notes with the view.
-        let gtid = self.executor.gtid_of(self.executor.top());
-        let view = View::primary(gtid, &configuration, self.context.me());
-        self.executor.push_last(Task::View(view));
     }
 
     fn primary_view(&self, seqno: i64, configuration: &Configuration) -> View {

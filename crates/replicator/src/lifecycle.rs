@@ -31,6 +31,7 @@ pub(crate) struct Lifecycle {
     is_server_running: bool,
     /// True if the server was told that it is synced, and still is.
     is_server_synced: bool,
+    /// True if the server was told so in this connection, whatever came since.
     has_been_synced: bool,
     /// True if the last donation was to pass a joiner's position on.
     passes_position_on: bool,

@@ -95,10 +95,15 @@ impl SendQueue {
 
     /// Returns true once when the queue had overflowed and is empty again.
     pub fn take_drained(&mut self) -> bool {
+        self.note_drained();
+        std::mem::take(&mut self.has_drained)
+    }
+
+    /// If no ordinary frame waits, an overflow is over; a bulk frame is no reason to refuse others.
+    fn note_drained(&mut self) {
         if self.chunks.is_empty() {
             self.has_drained |= std::mem::take(&mut self.overflowed);
         }
-        std::mem::take(&mut self.has_drained)
     }
 
     /// Writes until the queue is empty, the stream is full (`WouldBlock`), or `limit_bytes` have been encrypted.
@@ -106,9 +111,8 @@ impl SendQueue {
     pub fn write_to(&mut self, stream: &mut Stream, limit_bytes: usize) -> io::Result<bool> {
         let mut left_bytes = limit_bytes;
         loop {
+            self.note_drained();
             if self.chunks.is_empty() {
-                // A bulk frame is no reason to refuse others.
-                self.has_drained |= std::mem::take(&mut self.overflowed);
                 let Some(frame) = self.bulk.pop_front() else {
                     return Ok(true);
                 };

@@ -7,7 +7,7 @@ use super::Leader;
 use crate::branches::branches;
 use crate::changes::Proposal;
 use crate::elections::Won;
-use crate::ids::Incarnation;
+use crate::ids::{Incarnation, Uuid};
 use crate::known::known;
 use crate::message::{Join, Message};
 
@@ -79,11 +79,8 @@ impl Leader<'_> {
     }
 
     /// Appends a forced view, whose members are the promisers.
-    pub(super) fn put_override(&mut self, won: &Won) {
+    pub(super) fn put_override(&mut self, won: &Won, override_id: Uuid) {
         let (promises, fork_after) = (&won.promises, won.commit);
-        let Some(override_id) = won.forced else {
-            return;
-        };
         let mut next = self.log.latest().clone();
         let me = self.context.config().me.clone();
         match next.members.iter_mut().find(|m| m.replica == me.replica) {
@@ -103,9 +100,10 @@ impl Leader<'_> {
             // This member's log is the best.
             let mut members = next.members.iter_mut();
             if let Some(me) = members.find(|m| m.replica == self.my_replica()) {
-                (me.voter, me.weight) = (true, me.full_weight.max(1));
+                (me.voter, me.weight) = (true, me.full_weight);
             }
         }
+        next.ensure_vote(self.my_replica());
         // A candidate promises itself, so it is a member, and a forced term has its view.
         assert!(next.total_weight() > 0, "a forced view has a voter");
         next.number += 1;

@@ -308,7 +308,7 @@ fn who_is_voted_out_below_its_own_forced_view_leads_on() {
     }
 }
 
-/// Who may be voted out does not go on alone, also not for another that ignores the quorum.
+/// A member that may be voted out does not go on alone, also not for another that ignores the quorum.
 #[test]
 fn who_may_be_voted_out_does_not_lead_for_who_ignores_the_quorum() {
     let by_operator = Uuid([7; 16]);

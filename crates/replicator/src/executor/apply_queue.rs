@@ -92,6 +92,7 @@ pub(crate) struct ApplyQueue {
     donates: bool,
     /// The server takes itself for a donor: until it reports that it has sent, or loses the primary component.
     is_donor: bool,
+    is_told_of_loss: bool,
 }
 
 impl ApplyQueue {
@@ -100,7 +101,11 @@ impl ApplyQueue {
             Payload::InLog { position, .. } => self.last_in_log = *position,
             _ => self.here += usize::from(self.here == self.queue.len()),
         }
-        self.applies += usize::from(matches!(task, Task::Apply(_)));
+        match &task {
+            Task::Apply(_) => self.applies += 1,
+            Task::View(view) => self.is_told_of_loss = !view.primary,
+            _ => {}
+        }
         self.queue.push_back(Queued {
             task,
             after,
@@ -287,6 +292,11 @@ impl ApplyQueue {
     pub(crate) fn shows_non_primary(&self) -> bool {
         let is_one = |running: &Running| matches!(running, Running::View(view) if !view.primary);
         self.queue.iter().any(Queued::is_non_primary) || self.running.values().any(is_one)
+    }
+
+    /// Returns true if the last view that was queued in this connection is a non-primary one.
+    pub(crate) fn is_told_of_loss(&self) -> bool {
+        self.is_told_of_loss
     }
 
     /// Returns true while a view is being shown.

@@ -175,7 +175,7 @@ impl Replicator {
         let has_place = matches!(self.transfer.place(), Place::Active | Place::Transfer);
         // A log that was replaced in place is no reason for clients: the server has to refuse them now, not when it is in
         // step with the group again.
-        let serves = self.lifecycle.has_been_synced() && !self.executor.is_told_of_loss();
+        let serves = self.lifecycle.has_been_synced() && !self.executor.queue().is_told_of_loss();
         if serves && self.transfer.place() != Place::Active && !self.callers.is_any_pause() {
             let view = self.non_primary_view(component.clone());
             self.executor.push_last(Task::View(view));

@@ -334,15 +334,8 @@ fn a_log_that_begins_anew_again_knows_the_overrides_of_the_database() {
         alone.override_id = Some(trireme_group::Uuid([3; 16]));
         alone.number += 1;
         cluster.append(Delivery::Configuration(alone));
-        let (position, delivery) = cluster.order.last().cloned().expect("just appended");
-        cluster.event(
-            2,
-            Event::Delivered {
-                position,
-                delivery,
-                in_primary: true,
-            },
-        );
+        let entry = cluster.order.last().cloned().expect("just appended");
+        cluster.hand(2, entry, true);
         // So do the others.
         cluster.order.pop();
         cluster.nodes[2].primary = false;

@@ -260,14 +260,7 @@ fn a_snapshot_ahead_of_an_override_is_not_used() {
         alone.number += 1;
         let position = alone.fork_after + 1;
         let delivery = Delivery::Configuration(alone);
-        cluster.event(
-            joiner,
-            Event::Delivered {
-                position,
-                delivery,
-                in_primary: true,
-            },
-        );
+        cluster.hand(joiner, (position, delivery), true);
         let corrupt = Action::Host(HostAction::MarkCorrupt);
         let is_given_up = cluster.nodes[joiner].actions.contains(&corrupt);
         assert_eq!(is_given_up, ahead);
@@ -297,14 +290,7 @@ fn a_control_state_ahead_of_an_override_is_asked_for_again() {
     alone.number += 1;
     let position = alone.fork_after + 1;
     let delivery = Delivery::Configuration(alone);
-    cluster.event(
-        joiner,
-        Event::Delivered {
-            position,
-            delivery,
-            in_primary: true,
-        },
-    );
+    cluster.hand(joiner, (position, delivery), true);
     assert!(is_asked_for_control_state(&mut cluster, 1));
 }
 

@@ -16,15 +16,8 @@ fn lose(cluster: &mut Cluster, node: usize) {
 
 /// The node gets the next entry, by which the group is not primary again.
 fn hear_of_the_past(cluster: &mut Cluster, node: usize) {
-    let at = &mut cluster.nodes[node];
-    let (position, delivery) = cluster.order[at.next].clone();
-    at.next += 1;
-    let delivered = Event::Delivered {
-        position,
-        delivery,
-        in_primary: false,
-    };
-    cluster.event(node, delivered);
+    let entry = cluster.next_entry(node).expect("there is one");
+    cluster.hand(node, entry, false);
     cluster.settle();
 }
 
@@ -66,10 +59,7 @@ fn a_server_hears_of_a_loss_although_its_node_is_out_of_step() {
     let mut cluster = Cluster::of(3);
     cluster.reset(2);
     assert!(!refuses(&cluster, 2));
-    cluster.nodes[2].primary = false;
-    let component = vec![member(2)];
-    cluster.event(2, Event::NonPrimary { component });
-    cluster.settle_now();
+    lose(&mut cluster, 2);
     assert!(refuses(&cluster, 2), "{:?}", kinds(&cluster, 2));
     cluster.nodes[2].primary = true;
     cluster.reconfigure(|c| c.members[0].incoming = "elsewhere".into());

@@ -1,29 +1,46 @@
 //! A node's steps, one at a time (each says whether anything happened), and all until nothing moves.
 
+use trireme_group::{Delivery, Position};
+
 use super::driver::{Cluster, peer_message};
 use super::server::{Applier, Happened};
 use crate::{Event, Task, TrxId, Work};
 
 impl Cluster {
     pub fn deliver(&mut self, node: usize) -> bool {
-        let at = &mut self.nodes[node];
+        let at = &self.nodes[node];
         if at.left || at.fatal.is_some() || !at.primary {
             return false;
         }
-        let Some((position, delivery)) = self.order.get(at.next).cloned() else {
+        let Some(entry) = self.next_entry(node) else {
             return false;
         };
+        self.hand(node, entry, true);
+        true
+    }
+
+    /// The node's log gets the next entry.
+    pub fn next_entry(&mut self, node: usize) -> Option<(Position, Delivery)> {
+        let at = &mut self.nodes[node];
+        let (position, delivery) = self.order.get(at.next).cloned()?;
         at.next += 1;
         at.records.log.insert(position, delivery.clone());
-        self.event(
-            node,
-            Event::Delivered {
-                position,
-                delivery,
-                in_primary: true,
-            },
-        );
-        true
+        Some((position, delivery))
+    }
+
+    /// The group delivers an entry to the node, and is primary by then, or is not.
+    pub fn hand(
+        &mut self,
+        node: usize,
+        (position, delivery): (Position, Delivery),
+        in_primary: bool,
+    ) {
+        let delivered = Event::Delivered {
+            position,
+            delivery,
+            in_primary,
+        };
+        self.event(node, delivered);
     }
 
     pub fn receive(&mut self, node: usize) -> bool {
