@@ -211,9 +211,10 @@ impl Joiner<'_> {
     /// engines and write its checkpoint again. A server that runs, and has connected anew, has closed its streaming
     /// appliers without undoing anything. It recovers them at a primary view, which must come before more of their
     /// transactions. It undoes them all at a view with the same members as the one before. With both of this process's
-    /// names among its members, this view differs from every view before and after it. The next view may repeat the
-    /// members of the view here, so that the others undo all these transactions. Then this node shows the view here,
-    /// too, so that both are alike here as well.
+    /// names among its members, this view differs from every view before it. The next view may repeat the members of
+    /// the view here, so that the others undo all these transactions. Then this node shows the view here, too, so that
+    /// both are alike here as well. Or it may repeat the members shown, if this process had no name before. Then the
+    /// view here must stand between the two, so that this node undoes nothing that the others keep.
     fn show_own_view(&mut self, at: Seqno) {
         let control = self.context.control();
         let here = match planted(Mutant::ReplayBeginsInLaterView) {
@@ -223,12 +224,13 @@ impl Joiner<'_> {
         let here = here.map(|(_, c)| c.clone()).unwrap_or_default();
         let next = control.and_then(|c| c.views.after(at));
         let is_running = self.lifecycle.is_server_running();
-        let repeats = is_running && next.is_some_and(|next| is_same(next, &here));
-        let repeats = repeats && !planted(Mutant::RepeatedViewHidden);
         let shown = match is_running {
             true => self.with_own_names(here.clone()),
             false => here.clone(),
         };
+        let repeats = |next: &Configuration| is_same(next, &here) || is_same(next, &shown);
+        let is_hidden = planted(Mutant::RepeatedViewHidden);
+        let repeats = is_running && next.is_some_and(repeats) && !is_hidden;
         self.lifecycle.server_runs();
         let first = self.primary_view(at, &shown);
         let second = repeats.then(|| self.primary_view(at, &here));

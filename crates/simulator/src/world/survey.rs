@@ -185,6 +185,10 @@ impl World {
             if commit != end {
                 return Err(format!("n{} has committed {commit} of {end}", node + 1));
             }
+            let applied = self.position(node).map(|gtid| gtid.seqno);
+            if applied != process.engine.replicator.last_seqno() {
+                return Err(format!("n{} has applied {applied:?} only", node + 1));
+            }
             if self.position(node) != self.position(0) {
                 let [here, there] = [self.position(node), self.position(0)]
                     .map(|gtid| gtid.map_or("nowhere".to_owned(), |gtid| gtid.to_string()));
