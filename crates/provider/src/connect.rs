@@ -329,6 +329,7 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
         core.donor = donor.to_owned();
         core.engine.connect(now_ms(), start)
     })?;
+    crate::runtime::apply_again(node)?;
     // The reactor may have gone to sleep when there was nothing to wait for yet.
     node.wake_reactor();
     Ok(())
@@ -362,9 +363,14 @@ fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
 }
 
 /// Waits for the node's first view. `has_consent`: an operator allows that another cluster's data replace this node's.
+///
+/// A server that runs waits here until `pc.wait_prim_timeout`, with `pc.wait_prim=no` too. It is given nothing to do
+/// before its first view, and a MariaDB server that was given nothing neither stops nor disconnects (measured: SIGTERM
+/// during an outage had no effect).
 fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<(), ConnectError> {
     let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
-    let wait = request.options.bool("pc.wait_prim");
+    let is_running = node.server.runs();
+    let wait = is_running || request.options.bool("pc.wait_prim");
     let until = Instant::now() + Duration::from_millis(timeout_ms);
     loop {
         let admitted = is_admitted(node, request, has_consent)?;
@@ -376,7 +382,8 @@ fn wait_for_view(node: &Node, request: &Request, has_consent: bool) -> Result<()
         }
         // A node that was in a view before waits for that view without limit: no operator has to bootstrap (rule 18).
         // The same holds for a node that founds a cluster when all founders are there.
-        if admitted || node.peek(Core::waits_for_others) && refused.is_none() {
+        let waits_on = !is_running && refused.is_none() && node.peek(Core::waits_for_others);
+        if admitted || waits_on {
             return Ok(());
         }
         if let Some(reason) = refused {

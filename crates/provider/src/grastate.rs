@@ -107,7 +107,8 @@ impl Grastate {
         self.position
     }
 
-    /// Returns true if the file said that the position is unknown; a missing file only says nothing.
+    /// Returns true if the file said that the position is unknown, or says so since [`Grastate::mark_corrupt`]; a missing
+    /// file only says nothing.
     pub fn says_unknown(&self) -> bool {
         self.says_unknown
     }
@@ -171,6 +172,7 @@ impl Grastate {
     /// Marks the state as wrong (inconsistency): no position is saved until [`Grastate::mark_uncorrupt`].
     pub fn mark_corrupt(&mut self) -> Result<(), GrastateError> {
         self.corrupt = true;
+        self.says_unknown = true;
         self.position = Gtid::UNDEFINED;
         self.write(Gtid::UNDEFINED)
     }

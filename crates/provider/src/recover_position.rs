@@ -6,7 +6,8 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,7 +42,10 @@ pub enum RecoverError {
     },
     #[error("{program} --wsrep-recover has not ended after {} s", .after.as_secs())]
     TooLong { program: String, after: Duration },
-    #[error("{program} --wsrep-recover names no position; it ended with: {last_line}")]
+    #[error(
+        "{program} --wsrep-recover names no position (its arguments may have paths that are relative to another \
+         directory); it ended with: {last_line}"
+    )]
     NoPosition { program: String, last_line: String },
 }
 
@@ -85,7 +89,13 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         program: shown.clone(),
         source,
     };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    // The server has changed into its data directory since it read its own arguments.
+    if let Some(started_in) = std::env::var_os("PWD").filter(|dir| Path::new(dir).is_dir()) {
+        command.current_dir(started_in);
+    }
+    end_with_this_thread(&mut command);
+    let mut child = command
         .args(arguments)
         .args(["--wsrep-recover", "--disable-log-error"])
         .stdin(Stdio::null())
@@ -116,6 +126,25 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
             program: shown,
             last_line,
         }),
+    }
+}
+
+/// Makes the child end with the thread that starts it, which waits for it: a server that outlived its parent would keep
+/// the next one from the data.
+fn end_with_this_thread(command: &mut Command) {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec the closure only makes two system calls, and allocates nothing.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // The parent may have died before.
+            match libc::getppid().unsigned_abs() == parent {
+                true => Ok(()),
+                false => Err(std::io::ErrorKind::BrokenPipe.into()),
+            }
+        });
     }
 }
 

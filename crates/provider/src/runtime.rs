@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trireme_engine::{Engine, Storage, starting_position, unvouched_position};
-use trireme_group::Event as GroupEvent;
+use trireme_group::{ComponentState, Event as GroupEvent};
 use trireme_log::OsDisk;
 use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator, ScriptBeforeIst};
@@ -23,6 +23,10 @@ use trireme_node::setup::leadership_preference;
 
 /// Time that SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
 const ORDERED_OPTION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The end of an error about an option that acts on a connection.
+const NOT_CONNECTED: &str =
+    "this node is not connected to a cluster, so it has no effect; set wsrep_cluster_address first";
 
 /// init(): None if the server cannot go on (the reason is logged).
 pub fn start(settings: InitSettings) -> Option<Node> {
@@ -297,37 +301,19 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         | "pc.ignore_quorum"
         | "pc.wait_evidence"
         | "evs.suspect_timeout"
-        | "evs.inactive_timeout" => {
-            let suspect_ms = setup::suspect_timeout_ms(&options);
-            node.with(|core| {
-                if let Some(group) = core.engine.group_mut() {
-                    let config = group.config_mut();
-                    config.suspect_timeout_ms = suspect_ms;
-                    config.ignore_split_brain = options.bool("pc.ignore_sb");
-                    config.ignore_quorum = options.bool("pc.ignore_quorum");
-                    config.wait_evidence_ms = options.duration_ms("pc.wait_evidence");
-                }
-            });
-        }
+        | "evs.inactive_timeout"
+        // Other members hear of it with the next heartbeat.
+        | "repl.leader" => node.with(|core| tell_group(core, &options)),
         "evs.evict" => node.logger.warn(
             "evs.evict does nothing in Trireme: a majority goes on without a member that is silent, and nobody is banned; \
              to keep a node out, stop it",
         ),
-        // Other members hear of it with the next heartbeat.
-        "repl.leader" => node.with(|core| {
-            if let Some(group) = core.engine.group_mut() {
-                group.config_mut().preference = leadership_preference(&options);
-            }
-        }),
         "gcs.fc_limit"
         | "gcs.fc_factor"
         | "gcs.fc_master_slave"
         | "repl.fc_desync_after_ms"
         | "repl.fc_desync_state"
-        | "repl.ist_script" => node.with(|core| {
-            let donor = core.donor.clone();
-            core.node(Event::SetOptions(replicator_options(&options, &donor)));
-        }),
+        | "repl.ist_script" => node.with(|core| tell_replicator(core, &options)),
         // The other options are read where they are used, at the next connect, or have no effect here.
         _ => {}
     }
@@ -335,28 +321,66 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
     Ok(())
 }
 
+/// Applies all options once more to a connection that has just begun: SET may have changed some since connect() read them,
+/// and found no connection. Err: the files of the encryption cannot be used.
+pub fn apply_again(node: &Node) -> Result<(), setup::SetupError> {
+    let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+    let security = setup::security(&options)?;
+    node.with(|core| {
+        if let Some(line) = &mut core.line {
+            line.mesh.set_security(security);
+        }
+        tell_group(core, &options);
+        tell_replicator(core, &options);
+    });
+    Ok(())
+}
+
+/// Tells the group the options that concern it.
+fn tell_group(core: &mut Core, options: &Options) {
+    if let Some(group) = core.engine.group_mut() {
+        let config = group.config_mut();
+        config.suspect_timeout_ms = setup::suspect_timeout_ms(options);
+        config.ignore_split_brain = options.bool("pc.ignore_sb");
+        config.ignore_quorum = options.bool("pc.ignore_quorum");
+        config.wait_evidence_ms = options.duration_ms("pc.wait_evidence");
+        config.preference = leadership_preference(options);
+    }
+}
+
+/// Tells the replicator the options that concern it.
+fn tell_replicator(core: &mut Core, options: &Options) {
+    let options = replicator_options(options, &core.donor);
+    core.node(Event::SetOptions(options));
+}
+
 /// Makes the mesh call a further address (`gmcast.peer_addr`).
 fn add_seed(node: &Node, address: &str, options: &Options) -> Result<(), String> {
     let peer = crate::url::HostPort::parse_with_scheme(address);
     let peer = peer.map_err(|error| error.to_string())?;
     let seed = setup::mesh_address(&peer, options);
-    node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)));
-    Ok(())
+    node.with(|core| core.line.as_mut().map(|line| line.mesh.add_seed(seed)))
+        .ok_or_else(|| format!("gmcast.peer_addr: {NOT_CONNECTED}"))
 }
 
-/// Makes this node's component primary (`pc.bootstrap`), as an override. Err: the history cannot take another one.
+/// Makes this node's component primary (`pc.bootstrap`), as an override. Err: it cannot become so by that.
 fn force_primary(node: &Node) -> Result<(), String> {
     let override_id = random_uuid().map_err(|error| error.to_string())?;
-    let refused = node.with(|core| {
-        let group = core.engine.group_mut();
-        let refused = group.is_some_and(|group| group.refuses_override());
+    node.with(|core| {
+        let Some(group) = core.engine.group_mut() else {
+            return Err(format!("pc.bootstrap: {NOT_CONNECTED}"));
+        };
+        if group.component_state() == ComponentState::Outside {
+            let text = "pc.bootstrap: this node is in no component yet, so it has none to make primary; if it waits for \
+                        others, its error log names them";
+            return Err(text.to_owned());
+        }
+        if group.refuses_override() {
+            return Err(trireme_group::tell_no_more_overrides());
+        }
         core.group(GroupEvent::ForcePrimary { override_id });
-        refused
-    });
-    match refused {
-        true => Err(trireme_group::tell_no_more_overrides()),
-        false => Ok(()),
-    }
+        Ok(())
+    })
 }
 
 /// Requests the new weight, which is ordered like a write-set. SET returns when the weight is in force.
@@ -378,5 +402,10 @@ fn set_weight(node: &Node, weight: u8) {
     };
     while !node.peek(in_force) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
+    }
+    if !node.peek(in_force) {
+        node.logger.info(
+            "the new pc.weight is requested, and will be in force when the cluster has ordered it",
+        );
     }
 }

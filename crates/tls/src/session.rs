@@ -111,6 +111,7 @@ impl<S: Read + Write> Session<S> {
                 Ok(0) => break,
                 Ok(len) => {
                     filled += len;
+                    self.stream.get_mut().yielded();
                     // Saves the call of OpenSSL that would find nothing.
                     if self.stream.get_ref().is_empty() && self.stream.ssl().pending() == 0 {
                         self.is_emptied = true;

@@ -9,6 +9,10 @@ const INCOMING_BYTES: usize = 64 << 10;
 /// records.
 const OUTGOING_LIMIT_BYTES: usize = 128 << 10;
 
+/// The most bytes that come in without any plaintext. OpenSSL reads on through records without any, such as key updates,
+/// for as long as the socket has some: a peer that sends nothing else would hold its reader for ever.
+const BARREN_LIMIT_BYTES: usize = 128 << 10;
+
 /// Keeps incoming bytes until OpenSSL reads them, and outgoing bytes until the socket takes them. So OpenSSL's writes
 /// never wait for the socket, and its reads never wait for a write.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub(crate) struct Wire<S> {
     /// How many bytes of `incoming` the socket has filled, and how many of these OpenSSL has taken.
     filled: usize,
     taken: usize,
+    /// The number of bytes that have come in since the last plaintext.
+    barren_bytes: usize,
     /// The socket is empty until `poll` reports it readable again.
     is_drained: bool,
     /// A read that does not fill the buffer has emptied the socket.
@@ -34,6 +40,7 @@ impl<S: Read + Write> Wire<S> {
             incoming: Vec::new(),
             filled: 0,
             taken: 0,
+            barren_bytes: 0,
             is_drained: false,
             trusts_short: false,
             has_ended: false,
@@ -54,6 +61,11 @@ impl<S: Read + Write> Wire<S> {
     pub fn readable(&mut self, trusts_short: bool) {
         self.is_drained = false;
         self.trusts_short = trusts_short;
+    }
+
+    /// Notes that OpenSSL has found plaintext in what came in.
+    pub fn yielded(&mut self) {
+        self.barren_bytes = 0;
     }
 
     /// Whether the socket's other side has closed it.
@@ -91,6 +103,11 @@ impl<S: Read + Write> Wire<S> {
     }
 
     fn fill(&mut self) -> io::Result<usize> {
+        if self.barren_bytes > BARREN_LIMIT_BYTES {
+            return Err(io::Error::other(
+                "the peer sends TLS records without any data; no member does that",
+            ));
+        }
         self.incoming.resize(INCOMING_BYTES, 0); // resizes only the first time
         let read = loop {
             match self.socket.read(&mut self.incoming) {
@@ -100,6 +117,7 @@ impl<S: Read + Write> Wire<S> {
         };
         (self.taken, self.filled) = (0, *read.as_ref().unwrap_or(&0));
         self.is_drained = self.trusts_short && self.filled < INCOMING_BYTES;
+        self.barren_bytes += self.filled;
         self.has_ended |= matches!(read, Ok(0));
         read
     }
@@ -131,5 +149,46 @@ impl<S: Read + Write> Write for Wire<S> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A peer that never stops sending.
+    struct Endless;
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            Ok(buffer.len())
+        }
+    }
+
+    impl Write for Endless {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// OpenSSL would read key updates from it for ever.
+    #[test]
+    fn bytes_without_plaintext_come_to_an_end() {
+        let mut wire = Wire::new(Endless);
+        let mut buffer = [0; 16 << 10];
+        for _ in 0..100 {
+            assert_eq!(wire.read(&mut buffer).unwrap(), buffer.len());
+            wire.yielded();
+        }
+        let taken = std::iter::from_fn(|| wire.read(&mut buffer).ok()).take(1_000);
+        let bytes: usize = taken.sum();
+        assert!(
+            (BARREN_LIMIT_BYTES..2 * BARREN_LIMIT_BYTES).contains(&bytes),
+            "{bytes}"
+        );
     }
 }

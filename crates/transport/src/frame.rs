@@ -10,6 +10,10 @@ pub const PREAMBLE: [u8; 8] = *b"TRIREME\x01";
 /// Length of a frame's header.
 pub const HEADER_BYTES: usize = 9;
 
+/// The longest frame that is copied out of the receive buffer. A slice would keep the whole buffer: a small write-set that
+/// waits to be applied could keep a hundred times its size, which no bound of the layers above counts.
+const COPIED_BYTES: usize = 16 << 10;
+
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -180,8 +184,8 @@ impl FrameDecoder {
         !self.greeted && self.buffer.is_empty()
     }
 
-    /// Returns the next whole frame's kind and payload; the payload is not copied. After an error the caller must give
-    /// up the stream.
+    /// Returns the next whole frame's kind and payload; a long payload is not copied. After an error the caller must
+    /// give up the stream.
     pub fn next_frame(&mut self) -> Result<Option<(FrameKind, Bytes)>, FrameError> {
         if !self.greeted && !self.take_preamble()? {
             return Ok(None);
@@ -208,6 +212,11 @@ impl FrameDecoder {
             return Err(FrameError::Checksum { len });
         }
         let kind = FrameKind::from_byte(kind).ok_or(FrameError::UnknownKind(kind))?;
+        if wire_len <= COPIED_BYTES {
+            let payload = Bytes::copy_from_slice(&self.buffer[HEADER_BYTES..wire_len]);
+            self.buffer.advance(wire_len);
+            return Ok(Some((kind, payload)));
+        }
         let mut frame = self.buffer.split_to(wire_len).freeze();
         frame.advance(HEADER_BYTES);
         Ok(Some((kind, frame)))
@@ -269,6 +278,25 @@ mod tests {
         let body = Bytes::from(vec![7; 1000]);
         let frame = Frame::new(b"h", Some(body.clone())).unwrap();
         assert_eq!(frame.clone().body.as_ptr(), body.as_ptr());
+    }
+
+    /// A short payload that is kept must not keep what came with it.
+    #[test]
+    fn a_short_payload_does_not_keep_the_buffer() {
+        let short = Frame::new(b"", Some(Bytes::from(vec![1; 100]))).unwrap();
+        let long = Frame::new(b"", Some(Bytes::from(vec![2; COPIED_BYTES]))).unwrap();
+        let mut decoder = FrameDecoder::greeted(u32::MAX);
+        let arrived = [wire(&long), wire(&short), wire(&long)].concat();
+        decoder.push(&arrived);
+        let room = decoder.buffer.capacity();
+        let kept = all(&mut decoder).unwrap().swap_remove(1);
+        assert_eq!(kept, vec![1; 100]);
+        assert!(kept.is_unique());
+        decoder.push(&arrived);
+        assert!(
+            decoder.buffer.capacity() <= room,
+            "the buffer is used again"
+        );
     }
 
     #[test]

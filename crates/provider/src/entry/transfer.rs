@@ -83,14 +83,16 @@ pub unsafe extern "C" fn sst_received(
             let gtid = gtid
                 .as_ref()
                 .map_or(trireme_replicator::Gtid::UNDEFINED, gtid_from_abi);
-            recv::status(
-                node.call(|_, ticket| Event::SstReceived {
-                    ticket,
-                    gtid,
-                    rcode,
-                })
-                .code,
-            )
+            let answer = node.call(|_, ticket| Event::SstReceived {
+                ticket,
+                gtid,
+                rcode,
+            });
+            if rcode == 0 && answer.code == Code::Ok {
+                // The server has started its storage engines on what it received. It may be shown no view for long.
+                node.server.note_runs();
+            }
+            recv::status(answer.code)
         })
     }
 }

@@ -101,6 +101,8 @@ fn corruption_lasts_until_a_snapshot() {
     state.set(uuid(), -1, false).unwrap();
     state.mark_unsafe().unwrap();
     state.mark_corrupt().unwrap();
+    // The file is in place, so no operator has allowed that the data be replaced.
+    assert!(!state.says_nothing());
     state.set(uuid(), 9, true).unwrap();
     state.mark_safe().unwrap();
     assert!(

@@ -67,6 +67,18 @@ fn plaintext_is_warned_of_once_per_start_and_can_be_refused() {
     assert_eq!(errors(REFUSAL).len(), 1);
 }
 
+/// An operator in an outage must not believe that a command had an effect.
+#[test]
+fn a_command_to_a_connection_needs_one() {
+    let server = Server::start("errors", "").expect("init");
+    for command in ["pc.bootstrap=1", "gmcast.peer_addr=127.0.0.1:4567"] {
+        assert_eq!(server.set_options(command), WsrepStatus::NODE_FAIL);
+        let (name, _) = command.split_once('=').expect("a value");
+        let lines = logged(&format!("{name}: this node is not connected"));
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+    }
+}
+
 #[test]
 fn a_failed_connect_can_be_followed_by_another() {
     let server = Server::start("errors", "").expect("init");

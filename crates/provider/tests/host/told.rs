@@ -136,6 +136,38 @@ fn a_node_without_a_majority_names_those_that_are_missing_and_the_way_out() {
     });
 }
 
+/// The snapshot brings the view along, so none is shown.
+#[test]
+fn a_server_with_a_snapshot_runs() {
+    let (donor, joiner) = (Server::start("donor", ""), Server::start("joiner", ""));
+    let (donor, joiner) = (donor.expect("init"), joiner.expect("init"));
+    donor.connect("gcomm://");
+    joiner.connect(&donor.url());
+    told(&joiner, "that its server runs", |file| {
+        file.state.server_running
+    });
+}
+
+/// MariaDB stops only after a first view. Without one SIGTERM had no effect for as long as the majority was away.
+#[test]
+fn a_server_that_runs_waits_for_its_view_within_connect() {
+    let options = "evs.suspect_timeout=PT1S";
+    let one = Server::start("stays", options).expect("init");
+    let two = Server::start("goes", options).expect("init");
+    Server::found(&[&one, &two]);
+    assert_eq!(two.set_options("gmcast.isolate=1"), WsrepStatus::OK);
+    told(&one, "the lack of a majority", waits_for("majority"));
+    one.disconnect();
+    for wait in ["yes", "no"] {
+        let options = format!("pc.wait_prim={wait}&pc.wait_prim_timeout=PT0.3S");
+        let url = format!("{}?{options}", two.url());
+        assert_eq!(one.try_connect(&url), WsrepStatus::NODE_FAIL, "{url}");
+    }
+    assert_eq!(two.set_options("gmcast.isolate=0"), WsrepStatus::OK);
+    one.connect(&two.url());
+    assert!(Transaction::new(&one, "key", "back").run());
+}
+
 #[test]
 fn a_loser_names_the_row_and_the_winner() {
     let winner = Server::start("winner", "").expect("init");
