@@ -44,8 +44,8 @@ pub struct PeerInfo {
 pub enum MeshEvent {
     /// A connection to a peer is established. Frames that were lost with an earlier connection are not sent again.
     PeerUp {
-        /// The peer.
-        info: PeerInfo,
+        /// The peer. In a box: most events are frames, and each takes the room of the longest kind.
+        info: Box<PeerInfo>,
         /// The incarnation of another connected peer with the same replica id: a process whose death was not noticed,
         /// or a copied data directory (rule 14). The upper layer decides.
         same_replica: Option<PeerId>,

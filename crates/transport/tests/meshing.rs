@@ -44,6 +44,24 @@ fn three_nodes_mesh_through_one_seed_and_exchange_frames() {
     assert_eq!(infos[0].listen_addr, b.address.to_string());
 }
 
+/// Each event takes more room than such a frame: a peer must not make a million of them at once.
+#[test]
+fn tiny_frames_come_in_turns_and_in_order() {
+    let (a, b) = meshed(&Security::default());
+    let count = 20_000u32;
+    for number in 0..count {
+        let frame = Frame::new(&number.to_le_bytes(), None).unwrap();
+        assert_eq!(a.lock().mesh.send(b.id, frame), SendOutcome::Queued);
+    }
+    a.lock().mesh.flush();
+    for number in 0..count {
+        assert_eq!(b.wait_frame(a.id), number.to_le_bytes());
+    }
+    let most = b.lock().most_at_once;
+    // A turn may read a connection twice.
+    assert!(most <= 2_010, "{most}");
+}
+
 #[test]
 fn nodes_that_list_everybody_and_strangers_settle_on_one_connection_per_pair() {
     // Ports are fixed first, so that all can list all, themselves included.

@@ -20,7 +20,10 @@ use crate::{DownReason, Gossip, Hello, HostPort, MeshEvent, Refusal, RefusalCode
 
 /// Maximum of bytes read from one connection before the others get their turn.
 const READ_BUDGET_BYTES: usize = 1 << 20;
-/// The same maximum where the bytes are decrypted, under the lock.
+/// Maximum of frames taken from one connection before the others get their turn: the event of a tiny frame is far longer
+/// than the frame.
+const FRAMES_PER_TURN: usize = 1_000;
+/// The same maximum of bytes where they are decrypted, under the lock.
 const DECRYPT_BYTES: usize = 64 << 10;
 /// Maximum of bytes encrypted per hold of the core's lock, over all links, but at least one record of each link: some
 /// 15 us (docs/wire-transport.md).
@@ -89,7 +92,16 @@ impl Mesh {
             true => DECRYPT_BYTES,
             false => READ_BUDGET_BYTES,
         };
+        let (mut frames_left, mut is_emptied) = (FRAMES_PER_TURN, false);
         loop {
+            // First those that an earlier turn has left.
+            self.take_frames(token, &mut frames_left);
+            if frames_left == 0 || budget_bytes == 0 {
+                return self.connections.read_later(token);
+            }
+            if is_emptied {
+                return;
+            }
             let Some(connection) = self.connections.get_mut(token) else {
                 return;
             };
@@ -97,20 +109,12 @@ impl Mesh {
             match connection.stream.read(&mut self.read_buffer[..room_bytes]) {
                 Ok(0) => return self.hung_up(token),
                 Ok(len) => {
-                    let emptied =
+                    is_emptied =
                         len < room_bytes && connection.stream.short_read_empties() && !ending;
                     if connection.state != State::Closing {
                         connection.decoder.push(&self.read_buffer[..len]);
-                        self.take_frames(token);
-                    }
-                    if emptied {
-                        return;
                     }
                     budget_bytes = budget_bytes.saturating_sub(len);
-                    if budget_bytes == 0 {
-                        self.connections.read_later(token);
-                        return;
-                    }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -119,8 +123,12 @@ impl Mesh {
         }
     }
 
-    fn take_frames(&mut self, token: usize) {
-        while let Some(connection) = self.connections.get_mut(token) {
+    /// Takes at most so many frames from what has come in.
+    fn take_frames(&mut self, token: usize, frames_left: &mut usize) {
+        while *frames_left > 0 {
+            let Some(connection) = self.connections.get_mut(token) else {
+                return;
+            };
             let step = match connection.decoder.next_frame() {
                 _ if connection.state == State::Closing => return,
                 Ok(None) => return,
@@ -130,6 +138,7 @@ impl Mesh {
             if let Err(error) = step {
                 return self.handle_invalid(token, error);
             }
+            *frames_left -= 1;
         }
     }
 
@@ -355,6 +364,7 @@ impl Mesh {
         self.members.meet(info.remote_ip);
         self.connections.link(id, token);
         self.limit_frames(token);
+        let info = Box::new(info);
         self.reports.push(MeshEvent::PeerUp { info, same_replica });
         self.write(token);
         for other in others {

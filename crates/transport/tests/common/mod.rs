@@ -20,6 +20,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Core {
     pub mesh: Mesh,
     pub events: Vec<MeshEvent>,
+    /// The most events of one turn.
+    pub most_at_once: usize,
 }
 
 pub struct Node {
@@ -95,6 +97,7 @@ impl Node {
         let core = Arc::new(Mutex::new(Core {
             mesh,
             events: Vec::new(),
+            most_at_once: 0,
         }));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&core), Arc::clone(&stop));
@@ -108,10 +111,12 @@ impl Node {
                     deadline_ms.map(|d| Duration::from_millis(d.saturating_sub(now_ms())));
                 poller.wait(timeout, &mut ready).unwrap();
                 let core = &mut *shared.lock().unwrap();
+                let before = core.events.len();
                 core.mesh
                     .handle_ready(&mut ready, now_ms(), &mut core.events);
                 core.mesh.tick(now_ms(), &mut core.events);
                 core.mesh.flush();
+                core.most_at_once = core.most_at_once.max(core.events.len() - before);
             }
         };
         let reactor = Some(std::thread::spawn(run));
