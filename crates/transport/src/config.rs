@@ -90,7 +90,8 @@ impl MeshConfig {
             seeds,
             versions: (1, 1),
             queue_limit_bytes: 64 << 20,
-            max_frame_bytes: (2 << 30) + (64 << 10),
+            // Members send a large payload in parts: no message of theirs is far above 1 MiB.
+            max_frame_bytes: 16 << 20,
             retry_min_ms: 50,
             retry_max_ms: 1_000,
             retry_slow_ms: 10_000,
