@@ -86,6 +86,15 @@ impl Settings {
         }
     }
 
+    /// Adds provider options behind the present ones, over which they win.
+    pub fn add_provider_options(&mut self, options: &str) {
+        let present = self.provider_options.trim_end_matches(';');
+        self.provider_options = match (present, options) {
+            ("", all) | (all, "") => all.to_string(),
+            _ => format!("{present};{options}"),
+        };
+    }
+
     /// Whether the provider is Galera: checks of promises that only Trireme makes skip it.
     pub fn is_galera(&self) -> bool {
         self.provider.as_deref().is_some_and(packages::is_galera)

@@ -52,12 +52,11 @@ impl Strength {
         let flush = u8::from(self == Self::Galera);
         let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
         settings.mariadbd_args.push(flush);
-        settings.provider_options = match self {
+        settings.add_provider_options(match self {
             Self::Galera => "",
             Self::Os => "repl.durability=os",
             Self::Disk => "repl.durability=disk",
-        }
-        .to_string();
+        });
     }
 }
 
@@ -129,5 +128,16 @@ mod tests {
         let names = Point::ALL.map(Point::name);
         let expected = ["read_write_1", "read_write_18", "update_non_index_1"];
         assert_eq!(names[..3], expected);
+    }
+
+    #[test]
+    fn an_encrypted_cluster_stays_encrypted() {
+        let mut settings = Settings::new("/nonexistent", 3, None);
+        settings.provider_options = "repl.durability=os;repl.require_encryption=yes;".to_string();
+        Strength::Disk.set(&mut settings);
+        assert_eq!(
+            settings.provider_options,
+            "repl.durability=os;repl.require_encryption=yes;repl.durability=disk"
+        );
     }
 }

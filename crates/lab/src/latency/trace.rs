@@ -57,12 +57,11 @@ impl Promise {
         let flush = u8::from(self == Self::InnoDb);
         let flush = format!("--innodb-flush-log-at-trx-commit={flush}");
         settings.mariadbd_args.push(flush);
-        settings.provider_options = match self {
+        settings.add_provider_options(match self {
             Self::Disk => "repl.durability=disk",
             Self::Os => "repl.durability=os",
             Self::InnoDb => "",
-        }
-        .to_string();
+        });
     }
 
     /// Whether this file contains the commits.
@@ -195,5 +194,16 @@ mod tests {
             format!("{PREFIX}{:02}-{:06}", 11, 123_456).len()
         );
         assert!(mark.len() <= 32);
+    }
+
+    #[test]
+    fn an_encrypted_cluster_stays_encrypted() {
+        let mut settings = Settings::new("/nonexistent", 3, None);
+        settings.provider_options = "repl.durability=os;repl.require_encryption=yes;".to_string();
+        Promise::Disk.set(&mut settings);
+        assert_eq!(
+            settings.provider_options,
+            "repl.durability=os;repl.require_encryption=yes;repl.durability=disk"
+        );
     }
 }
