@@ -193,12 +193,28 @@ mod tests {
             [
                 "case kill -9, part failover, victim other, galera, repetition 1",
                 "case kill -9, part failover, victim other, trireme, repetition 1",
+                "case kill -9, part failover, victim leader, trireme, repetition 1",
                 "case kill -9, part failover, victim other, galera, repetition 2",
-                "case kill -9, part failover, victim other, trireme, repetition 2",
             ]
         );
         // Two of the leader of Trireme; near, far and far first of both systems.
         assert_eq!(cells.len(), 4 + 2 + 3 * 2 * 2);
+    }
+
+    /// The ratios of the goals are paired by repetition.
+    #[test]
+    fn the_cases_of_a_part_take_turns() {
+        let cells = latency(&["--part", "durability,trace", "--trials", "2"]).cells();
+        for (part, cells) in ["durability", "trace"].iter().zip(cells.chunks(6)) {
+            assert!(cells.iter().all(|cell| cell.level(PART) == *part));
+            let order: Vec<(u32, &str)> = cells
+                .iter()
+                .map(|cell| (cell.repetition, cell.system.as_str()))
+                .collect();
+            let in_turns = ["galera", "trireme", "trireme"];
+            let expected = [1, 2].map(|n| in_turns.map(|system| (n, system)));
+            assert_eq!(order, expected.concat());
+        }
     }
 
     #[test]

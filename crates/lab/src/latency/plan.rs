@@ -159,18 +159,21 @@ impl Plan {
         self.large_mib().into_iter().max().filter(|_| large)
     }
 
-    /// All cells: for each case its trials, in which the systems take turns.
+    /// All cells, part by part. Each repetition has all cases of its part, and in each case the systems take turns:
+    /// goals compare cases and systems within a repetition.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for case in self.cases() {
+        for part in self.parts() {
             for repetition in 1..=self.repetitions() {
-                let systems = self.frame.systems.iter();
-                let systems = systems.filter(|system| self.concerns(case, system));
-                cells.extend(systems.map(|system| Cell {
-                    system: system.clone(),
-                    factors: case.factors(),
-                    repetition,
-                }));
+                for case in self.cases_of(part) {
+                    let systems = self.frame.systems.iter();
+                    let systems = systems.filter(|system| self.concerns(case, system));
+                    cells.extend(systems.map(|system| Cell {
+                        system: system.clone(),
+                        factors: case.factors(),
+                        repetition,
+                    }));
+                }
             }
         }
         cells
