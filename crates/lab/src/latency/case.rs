@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use trireme_testbed::cluster::Cluster;
 use trireme_testbed::systems::System;
 
 use super::away::{self, Departure};
@@ -132,22 +133,25 @@ impl Case {
 
     /// Starts the cluster of a trial below `dir`.
     pub fn start(self, system: &dyn System, dir: &Path) -> Result<Site, LatencyError> {
-        let on_loopback = |nodes| Site::on_loopback(system, dir, nodes, |_| Ok(()));
+        let data = self.part().data(system.server())?;
+        type Prepare<'a> = &'a dyn Fn(&mut Cluster) -> Result<(), LatencyError>;
+        let on_loopback =
+            |nodes, prepare: Prepare| Site::on_loopback(system, data.clone(), dir, nodes, prepare);
         match self {
-            Self::Failover(..) | Self::Far(_) | Self::Regions => Site::apart(system, dir),
-            Self::Restart | Self::Large(..) | Self::Away(_) => on_loopback(3),
-            Self::Slow(hindrance, victim) => Site::on_loopback(system, dir, 3, |cluster| {
+            Self::Failover(..) | Self::Far(_) | Self::Regions => Site::apart(system, data, dir),
+            Self::Restart | Self::Large(..) | Self::Away(_) => on_loopback(3, &|_| Ok(())),
+            Self::Slow(hindrance, victim) => on_loopback(3, &|cluster| {
                 Ok(hindrance.prepare(cluster, slow::node_of(victim))?)
             }),
-            Self::Durability(strength) => Site::on_loopback(system, dir, 3, |cluster| {
+            Self::Durability(strength) => on_loopback(3, &|cluster| {
                 strength.set(cluster.settings_mut());
                 Ok(())
             }),
-            Self::Trace(promise) => Site::on_loopback(system, dir, 3, |cluster| {
+            Self::Trace(promise) => on_loopback(3, &|cluster| {
                 promise.set(cluster.settings_mut());
                 Ok(())
             }),
-            Self::Windows => on_loopback(windows::NODES),
+            Self::Windows => on_loopback(windows::NODES, &|_| Ok(())),
         }
     }
 

@@ -8,6 +8,7 @@ use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::packages::PackageError;
 use trireme_testbed::preload::PreloadError;
 use trireme_testbed::sql::SqlError;
+use trireme_testbed::sysbench::SysbenchError;
 use trireme_testbed::verify::VerifyError;
 use trireme_testbed::{ClusterError, NodeError};
 
@@ -90,17 +91,22 @@ pub enum LatencyError {
 impl LatencyError {
     /// Whether every further trial would fail in the same way, so that the whole run ends.
     pub fn ends_all(&self) -> bool {
-        let something_is_missing = matches!(
-            self,
+        let something_is_missing = match self {
             Self::Package(_)
-                | Self::Network(_)
-                | Self::CpuShare(_)
-                | Self::SlowDisk(_)
-                | Self::Strace(_)
-                | Self::Io { .. }
-                | Self::Frame(_)
-                | Self::Cluster(ClusterError::Package(_) | ClusterError::Io { .. })
-        );
+            | Self::Network(_)
+            | Self::CpuShare(_)
+            | Self::SlowDisk(_)
+            | Self::Strace(_)
+            | Self::Io { .. }
+            | Self::Frame(_) => true,
+            Self::Cluster(error) | Self::Sysbench(OltpError::Cluster(error)) => {
+                matches!(error, ClusterError::Package(_) | ClusterError::Io { .. })
+            }
+            Self::Sysbench(OltpError::Sysbench(error)) => {
+                matches!(error, SysbenchError::Package(_) | SysbenchError::Io(_))
+            }
+            _ => false,
+        };
         something_is_missing || interrupt::check().is_err()
     }
 }
@@ -126,5 +132,26 @@ pub fn of_trial(error: &LabError) -> Option<&LatencyError> {
     match error {
         LabError::Own(own) => own.downcast_ref(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_sysbench_ends_the_run_and_a_failed_load_only_its_trial() {
+        let missing = PackageError::Program {
+            program: "sysbench",
+            package: "sysbench",
+        };
+        let failed = SysbenchError::Failed {
+            node: "node1".to_string(),
+            reason: String::new(),
+        };
+        for (error, ends_all) in [(missing.into(), true), (failed, false)] {
+            let error = LatencyError::from(OltpError::from(error));
+            assert_eq!(error.ends_all(), ends_all, "{error}");
+        }
     }
 }

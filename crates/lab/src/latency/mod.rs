@@ -19,6 +19,7 @@ mod ground;
 mod large;
 mod load;
 mod namespace;
+mod needs;
 mod network;
 mod own_goals;
 mod plan;
@@ -30,6 +31,7 @@ mod site;
 mod slow;
 mod slow_disk;
 mod strace;
+mod table;
 mod trace;
 mod windows;
 
@@ -55,13 +57,12 @@ const LEAST_NODES: usize = 3;
 /// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
-    for case in plan.cases() {
-        if let Case::Failover(fault, _) = case {
-            fault.check().map_err(LatencyError::from)?;
-        }
-    }
     let experiment = Latency { plan: plan.clone() };
     experiment.check()?;
+    // Without time for a trial there is only a report to write, which needs nothing.
+    if plan.frame.minutes != Some(0) {
+        experiment.check_machine()?;
+    }
     frame::run(&experiment, &plan.frame, &plan)
 }
 
@@ -73,6 +74,19 @@ impl Latency {
     /// Fails before any start if a system cannot be measured.
     fn check(&self) -> Result<(), LabError> {
         check_systems(&self.plan.frame.systems, LEAST_NODES)
+    }
+
+    /// Fails before any start if this machine lacks a program or a right that a chosen part needs.
+    fn check_machine(&self) -> Result<(), LatencyError> {
+        for part in self.plan.parts() {
+            part.check()?;
+        }
+        for case in self.plan.cases() {
+            if let Case::Failover(fault, _) = case {
+                fault.check()?;
+            }
+        }
+        Ok(())
     }
 
     /// The case of a cell.

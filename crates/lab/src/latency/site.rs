@@ -1,7 +1,7 @@
 //! The site of one trial: a fresh cluster, on loopback or in a private network. Dropping it kills the servers before
 //! the network goes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trireme_testbed::cluster::{Cluster, START_TIMEOUT};
@@ -11,7 +11,6 @@ use trireme_testbed::systems::{Durability, System};
 
 use super::error::LatencyError;
 use super::network::Network;
-use crate::oltp::template;
 
 /// The database of all loads.
 pub const DATABASE: &str = "sbtest";
@@ -33,23 +32,26 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts three nodes below `dir`, each in a private network without delays.
-    pub fn apart(system: &dyn System, dir: &Path) -> Result<Self, LatencyError> {
-        Self::start(system, dir, 3, Some(Network::new(3)?), |_| Ok(()))
+    /// Starts three nodes with the data of `template` below `dir`, each in a private network without delays.
+    pub fn apart(system: &dyn System, template: PathBuf, dir: &Path) -> Result<Self, LatencyError> {
+        let network = Some(Network::new(3)?);
+        Self::start(system, template, dir, 3, network, |_| Ok(()))
     }
 
-    /// Starts `nodes` nodes below `dir` on loopback. `prepare` gets the cluster before.
+    /// Starts `nodes` nodes with the data of `template` below `dir` on loopback. `prepare` gets the cluster before.
     pub fn on_loopback(
         system: &dyn System,
+        template: PathBuf,
         dir: &Path,
         nodes: usize,
         prepare: impl FnOnce(&mut Cluster) -> Result<(), LatencyError>,
     ) -> Result<Self, LatencyError> {
-        Self::start(system, dir, nodes, None, prepare)
+        Self::start(system, template, dir, nodes, None, prepare)
     }
 
     fn start(
         system: &dyn System,
+        template: PathBuf,
         dir: &Path,
         nodes: usize,
         network: Option<Network>,
@@ -57,7 +59,7 @@ impl Site {
     ) -> Result<Self, LatencyError> {
         let mut settings = Settings::new(dir, nodes, None);
         system.configure(Durability::Lazy, &mut settings);
-        settings.template = Some(template(ROWS, settings.server)?);
+        settings.template = Some(template);
         settings.hosts = network.as_ref().map_or(Vec::new(), Network::addresses);
         let mut cluster = Cluster::create(settings, |_| {})?;
         prepare(&mut cluster)?;
