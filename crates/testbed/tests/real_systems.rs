@@ -70,11 +70,13 @@ fn writes_arrive(name: &str, nodes: usize) {
 #[test]
 fn a_plain_server_keeps_rows() {
     writes_arrive("plain", 1);
+    writes_arrive("plain-binlog", 1);
 }
 
 #[test]
 fn a_replica_has_what_its_source_acknowledged() {
     writes_arrive("semisync", 2);
+    writes_arrive("semisync-source-flush", 2);
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl ClientProcesses {
 /// experiments set wsrep's options; MariaDB's plain server knows these, but is only one node.
 pub fn check_systems(systems: &[String], most_nodes: usize) -> Result<(), LabError> {
     let fits = |name: &str| match name {
-        "plain" => most_nodes == 1,
+        "plain" | "plain-binlog" => most_nodes == 1,
         // An unknown name causes an error elsewhere.
         _ => systems::has_wsrep(name) || !systems::NAMES.contains(&name),
     };

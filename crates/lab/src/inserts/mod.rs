@@ -9,7 +9,7 @@ mod report;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trireme_testbed::systems::{self, Deployed, Durability};
+use trireme_testbed::systems::{self, Deployed, Durability, SEMISYNC_SOURCE_FLUSH};
 
 use crate::cpu::CpuTimes;
 use crate::frame::{
@@ -25,11 +25,14 @@ const ARTICLE_INSERTS: u64 = 100_000;
 /// The figure for comparing systems.
 const RATE: &str = "inserts_per_s";
 
+/// The level of the factor `settings` with full durability.
+const FULL: &str = "full";
+
 /// The levels of the factor `settings`: the demand on durability.
 const SETTINGS: [(&str, Durability); 3] = [
     ("article", Durability::Lazy),
     ("origin", Durability::Origin),
-    ("full", Durability::Full),
+    (FULL, Durability::Full),
 ];
 
 /// Single-row inserts at rising concurrency: is certification faster than semi-synchronous replication?
@@ -65,8 +68,15 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
 
 const NAME: &str = "inserts";
 
-/// The systems of the article, and ours.
-const SYSTEMS: [&str; 4] = ["plain", "semisync", "galera", "trireme"];
+/// The systems of the article, and ours; of semi-synchronous replication the form with and without a flush on the
+/// replica.
+const SYSTEMS: [&str; 5] = [
+    "plain",
+    "semisync",
+    SEMISYNC_SOURCE_FLUSH,
+    "galera",
+    "trireme",
+];
 
 struct Inserts {
     plan: Plan,
@@ -105,6 +115,14 @@ impl Inserts {
 
     fn nodes(&self) -> usize {
         usize::from(self.plan.nodes.unwrap_or(2))
+    }
+
+    /// Whether a system is measured with these settings. A system without a flush on other nodes takes part in full
+    /// durability, too, beside those that have one.
+    fn runs(&self, system: &str, settings: &str) -> bool {
+        // Before, it would repeat `semisync`.
+        let has_settings = system != SEMISYNC_SOURCE_FLUSH || settings == FULL;
+        has_settings && *systems::sizes(system).start() <= self.nodes()
     }
 
     fn buffer_pool_mib(&self) -> u64 {
@@ -160,10 +178,7 @@ impl Experiment for Inserts {
                 }
             }
         }
-        // On these systems `full` would repeat `origin`.
-        cells.retain(|cell| {
-            cell.level("settings") != "full" || systems::flushes_everywhere(&cell.system)
-        });
+        cells.retain(|cell| self.runs(&cell.system, cell.level("settings")));
         cells
     }
 
@@ -304,8 +319,25 @@ mod tests {
         let cells = inserts(&["--connections", "1,8"]).cells();
         let systems: Vec<&str> = cells[..5].iter().map(|c| c.system.as_str()).collect();
         assert_eq!(systems, ["plain", "semisync", "galera", "trireme", "plain"]);
-        // Galera has no full durability.
-        assert_eq!(cells.len(), (3 * 4 - 1) * 2 * 3);
+        // Both forms of semi-synchronous replication differ only in full durability.
+        assert_eq!(cells.len(), (4 + 4 + 5) * 2 * 3);
+        let full: Vec<&str> = cells
+            .iter()
+            .filter(|c| c.level("settings") == FULL)
+            .map(|c| c.system.as_str())
+            .collect();
+        assert_eq!(full[..5], SYSTEMS);
+    }
+
+    #[test]
+    fn with_one_node_there_is_no_replica() {
+        let cells = inserts(&["--nodes", "1"]).cells();
+        let has = |system: &str| cells.iter().any(|c| c.system == system);
+        assert!(has("plain") && has("galera") && has("trireme"));
+        assert!(!has("semisync") && !has(SEMISYNC_SOURCE_FLUSH));
+        // A single server stands beside clusters of any size.
+        let three = inserts(&["--nodes", "3"]).cells();
+        assert!(three.iter().any(|c| c.system == "plain"));
     }
 
     #[test]
@@ -318,7 +350,7 @@ mod tests {
             .map(|c| (c.system.as_str(), quick.setup(c)))
             .collect();
         setups.dedup();
-        assert_eq!(setups.len(), 11);
+        assert_eq!(setups.len(), 13);
         // Servers start within 8 s on a machine that does nothing else.
         assert!(loads + 8.0 * setups.len() as f64 <= 300.0, "{loads}");
     }

@@ -6,7 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{DeployError, Durability, System, Writers, add, connection, failed, innodb, pause};
+use super::{
+    DeployError, Durability, System, Writers, add, connection, failed, innodb, pause, sync_binlog,
+};
 use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::server::Server;
@@ -74,10 +76,7 @@ impl System for GroupReplication {
             ),
             Writers::First => add(settings, &["--group-replication-single-primary-mode=ON"]),
         }
-        match durability {
-            Durability::Lazy => add(settings, &["--sync-binlog=0"]),
-            Durability::Origin | Durability::Full => add(settings, &["--sync-binlog=1"]),
-        }
+        add(settings, &[sync_binlog(durability)]);
     }
 
     fn connect(&self, cluster: &mut Cluster) -> Result<(), DeployError> {

@@ -13,6 +13,7 @@ mod semisync;
 mod trireme;
 mod wsrep;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -99,9 +100,11 @@ pub trait System {
 }
 
 /// The systems by name.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 10] = [
     "plain",
+    "plain-binlog",
     "semisync",
+    SEMISYNC_SOURCE_FLUSH,
     "galera",
     "trireme",
     "trireme-encrypted",
@@ -109,6 +112,25 @@ pub const NAMES: [&str; 8] = [
     "group-replication",
     "group-replication-single",
 ];
+
+/// Semi-synchronous replication whose replicas never flush before the answer, also in [`Durability::Full`].
+pub const SEMISYNC_SOURCE_FLUSH: &str = "semisync-source-flush";
+
+/// The numbers of nodes that the system `name` can have. A single replica or member would show only its server.
+pub fn sizes(name: &str) -> RangeInclusive<usize> {
+    match name {
+        "plain" | "plain-binlog" | "plain-mysql" => 1..=1,
+        "semisync" | SEMISYNC_SOURCE_FLUSH | "group-replication" | "group-replication-single" => {
+            2..=usize::MAX
+        }
+        _ => 1..=usize::MAX,
+    }
+}
+
+/// Whether the system `name` is one server: a reference beside clusters of any size.
+pub fn is_single(name: &str) -> bool {
+    sizes(name) == (1..=1)
+}
 
 /// The system without replication on the same server program as `system`.
 pub fn plain_of(system: &str) -> &'static str {
@@ -121,7 +143,8 @@ pub fn plain_of(system: &str) -> &'static str {
 /// The nodes of the system `name` that accept writes.
 pub fn writers(name: &str) -> Writers {
     match name {
-        "plain" | "plain-mysql" | "semisync" | "group-replication-single" => Writers::First,
+        "semisync" | SEMISYNC_SOURCE_FLUSH | "group-replication-single" => Writers::First,
+        _ if is_single(name) => Writers::First,
         _ => Writers::All,
     }
 }
@@ -142,7 +165,7 @@ pub fn has_wsrep(name: &str) -> bool {
 pub fn flushes_everywhere(name: &str) -> bool {
     let has_none = matches!(
         name,
-        "galera" | "group-replication" | "group-replication-single"
+        "galera" | SEMISYNC_SOURCE_FLUSH | "group-replication" | "group-replication-single"
     );
     !has_none && !name.contains('=')
 }
@@ -151,12 +174,18 @@ pub fn flushes_everywhere(name: &str) -> bool {
 /// the library beside this program. Fails if a part of the system is not installed.
 pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, SystemError> {
     let system: Box<dyn System> = match name {
-        "plain" => Box::new(plain::Plain(Server::MariaDb)),
-        "semisync" => Box::new(semisync::SemiSync),
+        "plain" => Box::new(plain::Plain::MariaDb),
+        "plain-binlog" => Box::new(plain::Plain::MariaDbWithBinlog),
+        "semisync" => Box::new(semisync::SemiSync {
+            replica_flushes: true,
+        }),
+        SEMISYNC_SOURCE_FLUSH => Box::new(semisync::SemiSync {
+            replica_flushes: false,
+        }),
         "galera" => Box::new(galera::Galera::installed()?),
         "trireme" => Box::new(trireme::Trireme::with(provider, false)?),
         "trireme-encrypted" => Box::new(trireme::Trireme::with(provider, true)?),
-        "plain-mysql" => Box::new(plain::Plain(Server::MySql)),
+        "plain-mysql" => Box::new(plain::Plain::MySql),
         "group-replication" | "group-replication-single" => {
             Box::new(group_replication::GroupReplication {
                 writers: writers(name),
@@ -179,6 +208,14 @@ pub fn find(name: &str, provider: Option<&Path>) -> Result<Box<dyn System>, Syst
             source,
         }),
         Err(source) => Err(source.into()),
+    }
+}
+
+/// The setting of the binary log for `durability`, the same in every system that has one.
+fn sync_binlog(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Lazy => "--sync-binlog=0",
+        Durability::Origin | Durability::Full => "--sync-binlog=1",
     }
 }
 
@@ -260,11 +297,29 @@ mod tests {
         let mysql = NAMES
             .into_iter()
             .filter(|name| plain_of(name) == "plain-mysql");
-        assert_eq!(mysql.collect::<Vec<_>>(), NAMES[5..]);
+        assert_eq!(mysql.collect::<Vec<_>>(), NAMES[7..]);
         let wsrep = NAMES.into_iter().filter(|name| has_wsrep(name));
         let expected = ["galera", "trireme", "trireme-encrypted"];
         assert_eq!(wsrep.collect::<Vec<_>>(), expected);
         assert!(has_wsrep("mine=/x/libtrireme.so"));
+    }
+
+    #[test]
+    fn a_system_has_its_sizes() {
+        let single = NAMES.into_iter().filter(|name| is_single(name));
+        let expected = ["plain", "plain-binlog", "plain-mysql"];
+        assert_eq!(single.collect::<Vec<_>>(), expected);
+        for (name, one, two) in [
+            ("plain-binlog", true, false),
+            ("semisync", false, true),
+            (SEMISYNC_SOURCE_FLUSH, false, true),
+            ("group-replication", false, true),
+            ("galera", true, true),
+            ("mine=/x/libtrireme.so", true, true),
+        ] {
+            let sizes = sizes(name);
+            assert_eq!((sizes.contains(&1), sizes.contains(&2)), (one, two));
+        }
     }
 
     #[test]

@@ -3,12 +3,16 @@
 //!
 //! The settings follow MariaDB's documentation. `AFTER_SYNC` loses nothing that any client has seen; there are GTIDs
 //! and parallel appliers on the replicas. Where the source must flush, `sync_binlog` is set; where the replica must
-//! flush, too, `sync_relay_log`, which flushes every event of a commit. The timeout is so long that the source never
-//! continues without a replica; [`System::check`] fails if it did.
+//! flush, too, `sync_relay_log`, which flushes every event of a commit. In the second form the replica never flushes
+//! before it acknowledges. The timeout is so long that the source never continues without a replica; [`System::check`]
+//! fails if it did.
 
 use std::time::{Duration, Instant};
 
-use super::{DeployError, Durability, System, add, connection, failed, innodb, pause};
+use super::{
+    DeployError, Durability, SEMISYNC_SOURCE_FLUSH, System, add, connection, failed, innodb, pause,
+    sync_binlog,
+};
 use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::settings::Settings;
@@ -21,17 +25,31 @@ const SOURCE: usize = 0;
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// One source with replicas.
-pub(super) struct SemiSync;
+pub(super) struct SemiSync {
+    /// Whether in full durability the replica also flushes before it acknowledges.
+    pub replica_flushes: bool,
+}
 
 impl System for SemiSync {
     fn name(&self) -> &str {
-        "semisync"
+        match self.replica_flushes {
+            true => "semisync",
+            false => SEMISYNC_SOURCE_FLUSH,
+        }
     }
 
     fn about(&self) -> &'static str {
-        "MariaDB's semi-synchronous replication, one source, one replica or more with 4 appliers each; a commit is \
-         acknowledged when a replica has it in its relay log (AFTER_SYNC); in full durability sync_relay_log=1, which flushes \
-         each event of a commit by itself"
+        match self.replica_flushes {
+            true => {
+                "MariaDB's semi-synchronous replication, one source, one replica or more with 4 appliers each; a commit is \
+                 acknowledged when a replica has it in its relay log (AFTER_SYNC); in full durability sync_relay_log=1, which flushes \
+                 each event of a commit by itself"
+            }
+            false => {
+                "the same with sync_relay_log at its default in full durability, too: the source flushes (sync_binlog=1), and the \
+                 replica acknowledges what it has only in memory"
+            }
+        }
     }
 
     fn nodes(&self, wanted: usize) -> usize {
@@ -54,10 +72,9 @@ impl System for SemiSync {
                 innodb(durability),
             ],
         );
-        match durability {
-            Durability::Lazy => add(settings, &["--sync-binlog=0"]),
-            Durability::Origin => add(settings, &["--sync-binlog=1"]),
-            Durability::Full => add(settings, &["--sync-binlog=1", "--sync-relay-log=1"]),
+        add(settings, &[sync_binlog(durability)]);
+        if self.replica_flushes && durability == Durability::Full {
+            add(settings, &["--sync-relay-log=1"]);
         }
     }
 
@@ -184,4 +201,22 @@ fn not_replicating(node: &Node) -> Result<DeployError, DeployError> {
         node: node.name.clone(),
         reason,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_is_what_its_name_says() {
+        for (replica_flushes, name) in [(true, "semisync"), (false, SEMISYNC_SOURCE_FLUSH)] {
+            let system = SemiSync { replica_flushes };
+            assert_eq!(system.name(), name);
+            let mut settings = Settings::new("/nonexistent", 2, None);
+            system.configure(Durability::Full, &mut settings);
+            let has = |argument: &str| settings.mariadbd_args.iter().any(|a| a == argument);
+            assert!(has("--sync-binlog=1") && has("--innodb-flush-log-at-trx-commit=1"));
+            assert_eq!(has("--sync-relay-log=1"), replica_flushes);
+        }
+    }
 }
