@@ -1,5 +1,7 @@
 //! The report's charts.
 
+use trireme_testbed::systems::is_single;
+
 use super::figures::{DEADLOCKS_PER_S, TX_PER_S};
 use super::plan::PLAIN;
 use super::points::{Part, Point, points_of};
@@ -37,7 +39,7 @@ fn sweep(records: &[Record]) -> Chart {
     }
 }
 
-/// A figure by the number of nodes. The plain server is a horizontal line.
+/// A figure by the number of nodes. A single server is a horizontal line.
 fn by_nodes(records: &[Record], systems: &[String], rows: u32, (figure, y): (&str, &str)) -> Chart {
     let of = |system: &String| -> Vec<Point> {
         let points = points_of(records, system, Part::Run).into_iter();
@@ -49,7 +51,8 @@ fn by_nodes(records: &[Record], systems: &[String], rows: u32, (figure, y): (&st
             .iter()
             .filter_map(|p| place(records, system, p, figure, p.nodes.into()))
             .collect();
-        if let (PLAIN, Some(most), Some(first)) = (system.as_str(), most, points.first()) {
+        let reference = points.first().filter(|_| is_single(system));
+        if let (Some(most), Some(first)) = (most, reference) {
             let end = crate::frame::Point {
                 x: most.into(),
                 interval: None,
@@ -75,7 +78,7 @@ fn by_nodes(records: &[Record], systems: &[String], rows: u32, (figure, y): (&st
 fn by_rows(records: &[Record], systems: &[String]) -> Chart {
     let run = |system: &String| points_of(records, system, Part::Run);
     let most = systems.iter().flat_map(run).map(|p| p.nodes).max();
-    let series = systems.iter().filter(|s| *s != PLAIN).map(|system| {
+    let series = systems.iter().filter(|s| !is_single(s)).map(|system| {
         let points = run(system).into_iter();
         let points = points.filter(|p| Some(p.nodes) == most).filter_map(|p| {
             place(

@@ -34,6 +34,8 @@ const SYSTEMS: [&str; 3] = ["plain", "galera", "trireme"];
 /// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
     let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
+    plan.check()
+        .map_err(|error| LabError::Own(Box::new(error)))?;
     plan.frame.check_nodes(plan.most_nodes())?;
     let experiment = SysbenchExperiment { plan: plan.clone() };
     frame::run(&experiment, &plan.frame, &plan)
@@ -205,6 +207,38 @@ mod tests {
             ("trireme", 3),
         ];
         assert_eq!(first, expected.map(|(s, n)| (s.to_string(), n)));
+    }
+
+    #[test]
+    fn systems_have_only_their_own_sizes() {
+        let systems = "plain-binlog,semisync,group-replication,trireme";
+        for (nodes, expected) in [
+            (
+                "1,2",
+                vec![(1, "plain-binlog"), (1, "trireme"), (2, "semisync")],
+            ),
+            ("2", vec![(1, "plain-binlog"), (2, "semisync")]),
+        ] {
+            let cells = sysbench(&["--systems", systems, "--nodes", nodes]).cells();
+            let all = cells.iter();
+            let all: Vec<_> = all
+                .map(|c| (c.number("nodes"), c.system.as_str()))
+                .collect();
+            assert!(all.starts_with(&expected), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_without_its_server_is_refused() {
+        let check = |systems| {
+            sysbench(&["--systems", systems, "--sweep", "2,4,8"])
+                .plan
+                .check()
+        };
+        let text = check("galera,trireme").unwrap_err().to_string();
+        assert!(text.contains("add plain") && text.contains("--threads"));
+        assert!(check("galera,plain").is_ok());
+        assert!(sysbench(&["--systems", "galera"]).plan.check().is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use trireme_testbed::systems;
 
 use super::points::{Part, Point, best_threads};
 use crate::frame::{Cell, FrameOptions, Preset, Record};
@@ -12,8 +13,13 @@ pub const ARTICLE_THREADS: u16 = 6;
 
 /// The system for the sweep of the number of threads, which is also the reference for the others.
 pub const PLAIN: &str = "plain";
-/// The reference on MySQL.
-const PLAIN_MYSQL: &str = "plain-mysql";
+
+/// `--sweep` was given without the server to sweep.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "--sweep tries numbers of threads on the plain server: add plain to --systems, or leave --sweep out and give the number: --threads N"
+)]
+pub struct NothingToSweep;
 
 /// sysbench's read-write transactions on all nodes at once: how far does a cluster scale, and what do deadlocks take?
 ///
@@ -90,6 +96,14 @@ impl Plan {
         self.frame.systems.iter().any(|name| name == system)
     }
 
+    /// Fails if there is no server on which the user's numbers of threads could be tried.
+    pub(super) fn check(&self) -> Result<(), NothingToSweep> {
+        match self.sweep.is_empty() || self.has(PLAIN) {
+            true => Ok(()),
+            false => Err(NothingToSweep),
+        }
+    }
+
     /// The numbers of threads to try; none if the user gave the number.
     fn sweep(&self) -> Vec<u16> {
         if self.threads.is_some() || !self.has(PLAIN) {
@@ -136,8 +150,8 @@ impl Plan {
     pub(super) fn run_cells(&self, threads: u16) -> Vec<Cell> {
         let mut cells = Vec::new();
         let mut sizes = self.nodes();
-        // The plain server is the reference for clusters of any size.
-        if (self.has(PLAIN) || self.has(PLAIN_MYSQL)) && !sizes.contains(&1) {
+        // A single server is the reference for clusters of any size.
+        if !sizes.contains(&1) {
             sizes.insert(0, 1);
         }
         for repetition in 1..=self.frame.repetitions() {
@@ -149,9 +163,9 @@ impl Plan {
                         nodes,
                         threads,
                     };
-                    let runs = |system: &&String| match system.as_str() {
-                        PLAIN | PLAIN_MYSQL => nodes == 1,
-                        _ => self.nodes().contains(&nodes),
+                    let runs = |system: &&String| {
+                        systems::sizes(system).contains(&nodes.into())
+                            && (systems::is_single(system) || self.nodes().contains(&nodes))
                     };
                     let systems = self.frame.systems.iter().filter(runs);
                     cells.extend(systems.map(|system| point.cell(system, repetition)));
