@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use trireme_testbed::systems::is_single;
+
 use super::figures::{LOAD_S, NOTPM, of_kind};
 use super::input::Kind;
 use super::points::{RunPoint, is_load, levels, loaded_nodes, warehouses};
 use crate::frame::{Axis, Cell, Chart, Point, Record, Series, values};
 use crate::stats::standard_deviation;
 
-/// The reference, which is drawn beside clusters of any size.
-const REFERENCE: &str = "plain";
+/// The nodes and connections of the second article's timeline; its densities have as many nodes.
+const TIMELINE: (u64, u64) = (3, 64);
 
 /// The number of points of a density curve.
 const CURVE: usize = 60;
@@ -70,7 +72,7 @@ impl Drawing<'_> {
         charts
     }
 
-    /// The effect of more connections, for each size of cluster and target, each with the reference.
+    /// The effect of more connections, for each size of cluster and target, each with the single servers.
     fn by_connections(&self, w: u64) -> Vec<Chart> {
         let points = self.points(|p| p.warehouses == w);
         let connections: BTreeSet<u64> = points.iter().map(|p| p.connections).collect();
@@ -91,18 +93,14 @@ impl Drawing<'_> {
                     ("connections", y),
                     Axis::Doubling,
                     |system| {
-                        let (nodes, to) = match system {
-                            REFERENCE => (1, "one"),
-                            _ => (*nodes, to.as_str()),
-                        };
-                        let point = |c: u64| RunPoint {
-                            warehouses: w,
-                            nodes,
-                            to: to.to_string(),
-                            connections: c,
-                        };
-                        self.line(system, figure, &connections, |c| {
-                            let point = point(c);
+                        self.line(system, figure, &connections, |connections| {
+                            let point = RunPoint {
+                                warehouses: w,
+                                nodes: *nodes,
+                                to: to.clone(),
+                                connections,
+                            };
+                            let point = beside(system, &point);
                             move |cell: &Cell| point.has(cell)
                         })
                     },
@@ -112,66 +110,62 @@ impl Drawing<'_> {
         charts
     }
 
-    /// The commits of each second with the most connections to the largest cluster, and their distribution.
+    /// The second article's charts of the seconds: their distribution at each number of connections, each on a scale of
+    /// its own, and the timeline at 64 connections. Without its 3 nodes or 64 connections: those of the most.
     fn seconds(&self, w: u64) -> Vec<Chart> {
         let points = self.points(|p| p.warehouses == w);
-        let Some(most) = points.iter().map(|p| p.connections).max() else {
+        let Some(nodes) = wanted_or_most(points.iter().map(|p| p.nodes), TIMELINE.0) else {
             return Vec::new();
         };
-        let Some(nodes) = points.iter().map(|p| p.nodes).max() else {
-            return Vec::new();
-        };
-        let targets: BTreeSet<&String> = points
-            .iter()
-            .filter(|p| p.nodes == nodes)
-            .map(|p| &p.to)
-            .collect();
+        let points: Vec<RunPoint> = points.into_iter().filter(|p| p.nodes == nodes).collect();
+        let connections = wanted_or_most(points.iter().map(|p| p.connections), TIMELINE.1);
         let mut charts = Vec::new();
-        for to in targets {
-            let samples = |system: &str| -> Vec<&Record> {
-                let (nodes, to) = match system {
-                    REFERENCE => (1, "one"),
-                    _ => (nodes, to.as_str()),
-                };
-                let here = |record: &&Record| {
-                    let point = RunPoint::of(&record.cell);
-                    record.complete
-                        && record.cell.system == system
-                        && point.is_some_and(|p| {
-                            p.warehouses == w
-                                && p.connections == most
-                                && p.nodes == nodes
-                                && p.to == to
-                        })
-                };
-                self.records.iter().filter(here).collect()
-            };
-            let at = format!("{most} connections to {to}, {nodes} nodes, {w} warehouses");
-            charts.extend(self.chart(
-                format!("commits in each second: {at}"),
-                ("second", "transactions"),
-                Axis::Linear,
-                |system| {
-                    let first = samples(system).into_iter().next();
-                    let seconds = first.map(|r| r.measured.per_second.as_slice());
-                    (0..)
-                        .zip(seconds.unwrap_or_default())
-                        .map(at_second)
-                        .collect()
-                },
-            ));
-            charts.extend(self.chart(
-                format!("how the seconds are distributed: {at}"),
-                ("transactions in a second", "density"),
-                Axis::Linear,
-                |system| {
-                    let records = samples(system);
-                    let seconds = records.iter().flat_map(|r| &r.measured.per_second);
-                    density(&seconds.map(|n| *n as f64).collect::<Vec<_>>())
-                },
-            ));
+        for point in &points {
+            if Some(point.connections) == connections {
+                charts.extend(self.timeline(point));
+            }
+            charts.extend(self.distribution(point));
         }
         charts
+    }
+
+    /// The commits of each second in the first repetition.
+    fn timeline(&self, point: &RunPoint) -> Option<Chart> {
+        self.chart(
+            format!("commits in each second: {}", title(point)),
+            ("second", "transactions"),
+            Axis::Linear,
+            |system| {
+                let first = self.samples(system, point).into_iter().next();
+                let seconds = first.map(|r| r.measured.per_second.as_slice());
+                (0..)
+                    .zip(seconds.unwrap_or_default())
+                    .map(at_second)
+                    .collect()
+            },
+        )
+    }
+
+    /// The distribution of the commits of a second, over all repetitions.
+    fn distribution(&self, point: &RunPoint) -> Option<Chart> {
+        self.chart(
+            format!("how the seconds are distributed: {}", title(point)),
+            ("transactions in a second", "density"),
+            Axis::Linear,
+            |system| {
+                let records = self.samples(system, point).into_iter();
+                let seconds = records.flat_map(|r| &r.measured.per_second);
+                density(&seconds.map(|n| *n as f64).collect::<Vec<_>>())
+            },
+        )
+    }
+
+    /// The complete records of a system at a point.
+    fn samples(&self, system: &str, point: &RunPoint) -> Vec<&Record> {
+        let point = beside(system, point);
+        let of_system = |r: &&Record| r.complete && r.cell.system == system;
+        let records = self.records.iter().filter(of_system);
+        records.filter(|r| point.has(&r.cell)).collect()
     }
 
     /// The time for loading the tables, by the size of the cluster.
@@ -237,6 +231,27 @@ impl Drawing<'_> {
     }
 }
 
+/// The point of a system that is drawn at `point`. A single server is drawn beside clusters of any size.
+fn beside(system: &str, point: &RunPoint) -> RunPoint {
+    let mut point = point.clone();
+    if is_single(system) {
+        (point.nodes, point.to) = (1, "one".to_string());
+    }
+    point
+}
+
+/// The wanted level if it is among `levels`, otherwise the largest.
+fn wanted_or_most(levels: impl Iterator<Item = u64>, wanted: u64) -> Option<u64> {
+    levels.max_by_key(|level| (*level == wanted, *level))
+}
+
+fn title(point: &RunPoint) -> String {
+    format!(
+        "{} connections to {}, {} nodes, {} warehouses",
+        point.connections, point.to, point.nodes, point.warehouses
+    )
+}
+
 fn at_second((second, commits): (u32, &u64)) -> Point {
     Point {
         x: f64::from(second),
@@ -274,6 +289,57 @@ fn density(samples: &[f64]) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::fixtures;
+
+    /// Titles of the charts of the seconds, after runs at these nodes and connections.
+    fn of_seconds(runs: &[(u64, u64)]) -> Vec<String> {
+        let systems = ["plain".to_string(), "trireme".to_string()];
+        let run = |(system, nodes, connections): (&str, u64, u64)| {
+            let levels = [
+                ("part", "run".to_string()),
+                ("to", if nodes == 1 { "one" } else { "all" }.to_string()),
+                ("warehouses", "10".to_string()),
+                ("nodes", nodes.to_string()),
+                ("connections", connections.to_string()),
+            ];
+            let mut record = fixtures::record(fixtures::cell(system, levels, 1), [("x", 1.0)]);
+            record.measured.per_second = vec![10, 20, 30, 20];
+            record
+        };
+        let runs = runs.iter();
+        let records: Vec<Record> = runs
+            .flat_map(|&(nodes, c)| [run(("plain", 1, c)), run(("trireme", nodes, c))])
+            .collect();
+        let (records, systems) = (&records[..], &systems[..]);
+        let charts = Drawing { records, systems }.seconds(10);
+        assert!(charts.iter().all(|chart| chart.series.len() == 2));
+        charts.into_iter().map(|chart| chart.title).collect()
+    }
+
+    #[test]
+    fn the_seconds_are_those_of_the_second_article() {
+        let timeline = "commits in each second: ";
+        let density = "how the seconds are distributed: ";
+        let at =
+            |c: u64, nodes: u64| format!("{c} connections to all, {nodes} nodes, 10 warehouses");
+        assert_eq!(
+            of_seconds(&[(3, 8), (3, 64), (3, 256), (5, 64), (5, 256)]),
+            [
+                format!("{density}{}", at(8, 3)),
+                format!("{timeline}{}", at(64, 3)),
+                format!("{density}{}", at(64, 3)),
+                format!("{density}{}", at(256, 3)),
+            ]
+        );
+        // Without its points: the largest cluster, and the most connections.
+        assert_eq!(
+            of_seconds(&[(2, 4), (5, 8)]),
+            [
+                format!("{timeline}{}", at(8, 5)),
+                format!("{density}{}", at(8, 5)),
+            ]
+        );
+    }
 
     #[test]
     fn a_density_has_the_area_one() {

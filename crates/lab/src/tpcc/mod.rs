@@ -96,7 +96,7 @@ impl Tpcc {
             },
             warmup: self.plan.warmup(),
             seconds: self.plan.seconds(),
-            isolation: self.plan.isolation.sql(),
+            isolation: self.plan.isolation().sql(),
             scale: Self::scale(cell),
             // All systems get the same input.
             seed: u64::from(cell.repetition) << 32,
@@ -332,6 +332,32 @@ mod tests {
         // Servers start within 8 s on a machine that does nothing else.
         let all = loads + 8.0 * cells.len() as f64;
         assert!(all <= 300.0, "{all}");
+    }
+
+    /// The run in docs/results goes on with `--resume`.
+    #[test]
+    fn the_stored_run_keeps_its_cells_and_its_isolation() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/tpcc");
+        let resuming: Plan = fixtures::parse(&["--resume", dir]).unwrap();
+        let plan = frame::choices(&resuming, NAME, &SYSTEMS, |plan| &mut plan.frame).unwrap();
+        assert_eq!(plan.isolation(), Isolation::RepeatableRead);
+        let cells = plan.cells();
+        assert_eq!(cells.len(), 3 * 39);
+        let records = std::fs::read_to_string(format!("{dir}/records.jsonl")).unwrap();
+        for line in records.lines().filter(|line| !line.is_empty()) {
+            let record: Record = serde_json::from_str(line).unwrap();
+            assert!(cells.contains(&record.cell), "{}", record.cell);
+        }
+    }
+
+    #[test]
+    fn each_preset_has_the_isolation_of_its_article() {
+        let isolation = |arguments: &[&str]| tpcc(arguments).plan.isolation();
+        assert_eq!(isolation(&[]), Isolation::RepeatableRead);
+        let article = ["--preset", "article"];
+        assert_eq!(isolation(&article), Isolation::ReadCommitted);
+        let first = [&article[..], &["--isolation", "repeatable-read"]].concat();
+        assert_eq!(isolation(&first), Isolation::RepeatableRead);
     }
 
     #[test]

@@ -99,14 +99,9 @@ pub struct Plan {
     /// The nodes that take the load [default: both; quick: all].
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "resume")]
     pub to: Vec<Target>,
-    /// The isolation level of the transactions.
-    #[arg(
-        long,
-        value_enum,
-        default_value = "repeatable-read",
-        conflicts_with = "resume"
-    )]
-    pub isolation: Isolation,
+    /// The isolation level of the transactions [default: repeatable-read; article: read-committed].
+    #[arg(long, value_enum, conflicts_with = "resume")]
+    pub isolation: Option<Isolation>,
     /// The moment when a commit is on stable storage.
     #[arg(long, value_enum, default_value = "origin", conflicts_with = "resume")]
     pub durability: Flush,
@@ -156,6 +151,14 @@ impl Plan {
             ([], Preset::Box | Preset::Article) => vec![Target::One, Target::All],
             (chosen, _) => chosen.to_vec(),
         }
+    }
+
+    /// The isolation level. The second article chose its own (`--trx_level=RC`); the first one names none.
+    pub(super) fn isolation(&self) -> Isolation {
+        self.isolation.unwrap_or(match self.preset() {
+            Preset::Quick | Preset::Box => Isolation::RepeatableRead,
+            Preset::Article => Isolation::ReadCommitted,
+        })
     }
 
     pub(super) fn seconds(&self) -> u64 {
@@ -229,14 +232,8 @@ impl Plan {
         {
             return false;
         }
-        match system {
-            "plain" | "plain-mysql" => point.nodes == 1,
-            // The article has only clusters of it; a single node would show MySQL itself.
-            "semisync" | "group-replication" | "group-replication-single" => {
-                point.nodes > 1 && self.nodes().contains(&point.nodes)
-            }
-            _ => self.nodes().contains(&point.nodes),
-        }
+        systems::sizes(system).contains(&point.nodes.into())
+            && (systems::is_single(system) || self.nodes().contains(&point.nodes))
     }
 }
 

@@ -28,7 +28,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
              its response time goes from the first attempt to the commit. Each transaction takes any warehouse. Isolation level: {}.",
             plan.seconds(),
             plan.warmup().as_secs(),
-            plan.isolation.sql()
+            plan.isolation().sql()
         ),
         format!(
             "Every run has fresh servers on a copy of the same loaded tables, and the same input for all systems. The loads that \
