@@ -109,12 +109,19 @@ impl Plan {
         Ok(Design {
             factors,
             systems: self.frame.systems.clone(),
-            // The runs at the centre show how much runs differ.
-            repetitions: self.frame.repetitions.unwrap_or(1),
+            repetitions: self.repetitions(),
             screening_centres: centres.0,
             surface_centres: centres.1,
             confirmations,
             seed: self.seed,
+        })
+    }
+
+    /// The runs at each point but the centre. The article has one; the runs at the centre also show how much runs differ.
+    fn repetitions(&self) -> u32 {
+        self.frame.repetitions.unwrap_or(match self.preset() {
+            Preset::Box => 3,
+            Preset::Quick | Preset::Article => 1,
         })
     }
 

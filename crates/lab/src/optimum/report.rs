@@ -61,11 +61,12 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
         ),
         format!(
             "Screening measures the corners of the factors' ranges (of more than three factors a fraction of them) and the \
-             centre. The factors with an effect go on, at least two and at most {MAX_CURVED}; where the centre shows a curvature, none is \
+             centre. Each point but the centre is measured this often: {}. The factors with an effect go on, at least two and at most {MAX_CURVED}; where the centre shows a curvature, none is \
              dropped, since two levels do not say whose it is. These factors are also measured at the middles of the faces \
              (face-centred central composite design), and a surface is fitted to all runs by least squares: quadratic in them, \
              linear in the others. Runs are in random order within a phase, systems in turns at each run. Each system's own runs \
-             decide about its further ones."
+             decide about its further ones.",
+            design.repetitions
         ),
         "All intervals are of 95 %. The surface is tested for lack of fit against the differences between runs at the same point. \
          The interval of the optimum's place comes from 1000 surfaces drawn as the fit allows, \

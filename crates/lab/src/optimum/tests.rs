@@ -70,8 +70,8 @@ fn hill(cell: &Cell) -> f64 {
 fn phases_follow_from_records_and_systems_take_turns() {
     let optimum = optimum(&[]);
     let first = optimum.cells();
-    // 8 corners and 4 centres, of two systems.
-    assert_eq!(first.len(), (8 + 4) * 2);
+    // 8 corners, three times each, and 4 centres, of two systems.
+    assert_eq!(first.len(), (3 * 8 + 4) * 2);
     let systems: Vec<&str> = first[..4].iter().map(|c| c.system.as_str()).collect();
     assert_eq!(systems, ["galera", "trireme", "galera", "trireme"]);
     assert!(optimum.further_cells(&[]).is_empty());
@@ -79,10 +79,19 @@ fn phases_follow_from_records_and_systems_take_turns() {
     let records = run_all(&optimum, hill);
     let phases: BTreeSet<&str> = records.iter().map(|r| r.cell.level(PHASE)).collect();
     assert_eq!(phases.len(), 3);
-    // Bent, so that all three factors go on: 6 stars, 3 centres; then 3 to confirm.
-    assert_eq!(records.len(), first.len() + 2 * (6 + 3) + 2 * 3);
+    // Bent, so that all three factors go on: 6 stars, three times each, 3 centres; then 3 to confirm.
+    assert_eq!(records.len(), first.len() + 2 * (3 * 6 + 3) + 2 * 3);
     let cells: BTreeSet<&Cell> = records.iter().map(|r| &r.cell).collect();
     assert_eq!(cells.len(), records.len());
+}
+
+#[test]
+fn only_box_repeats_every_point() {
+    let repetitions = |arguments: &[&str]| optimum(arguments).design.repetitions;
+    assert_eq!(repetitions(&[]), 3);
+    assert_eq!(repetitions(&["--repetitions", "2"]), 2);
+    assert_eq!(repetitions(&["--quick"]), 1);
+    assert_eq!(repetitions(&["--preset", "article"]), 1);
 }
 
 #[test]
@@ -126,7 +135,7 @@ fn a_known_hill_is_found_and_confirmed() {
     }
     let claims = optimum.claims(&records);
     let states: Vec<State> = claims.iter().map(|c| c.trireme.state).collect();
-    // 24 runs; 40 connections are not 50.
+    // 52 runs instead of 3 x 35; 40 connections are not 50.
     assert_eq!(states, [State::Fails, State::Holds, State::Holds]);
 }
 
