@@ -47,28 +47,45 @@ struct Pairs {
     all: Vec<Pair>,
     /// Their builds.
     builds: BTreeSet<String>,
-    /// The repetitions in which the sides are of different builds. A build is the lab's and Trireme's: another lab may
-    /// give another load or other settings to any system, so such cells do not compare.
+    /// The repetitions in which the sides are of different parts of the run, or of different builds. Another part may be
+    /// of another hour, machine, load or settings, so such cells do not compare.
     apart: Vec<u32>,
+}
+
+/// The origin of a value: cells of one origin compare.
+#[derive(PartialEq)]
+struct Origin<'a> {
+    part: Option<usize>,
+    // Records without a part are of one origin if they are of one build.
+    build: &'a str,
+}
+
+impl<'a> Origin<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            part: record.part,
+            build: &record.commit,
+        }
+    }
 }
 
 impl Pairs {
     /// The pairs of `figure` in the repetitions that both sides have.
     fn of(records: &[Record], (first, second): (&Side, &Side), figure: &str) -> Self {
-        let side = |side: &Side| -> BTreeMap<u32, (f64, &str)> {
+        let side = |side: &Side| -> BTreeMap<u32, (f64, Origin)> {
             let own = records
                 .iter()
                 .filter(|r| r.complete && r.cell.system == side.system && (side.chosen)(&r.cell));
             let value = |r: &Record| r.measured.figures.get(figure).copied();
-            let found = own.filter_map(|r| Some((r.cell.repetition, (value(r)?, &*r.commit))));
+            let found = own.filter_map(|r| Some((r.cell.repetition, (value(r)?, Origin::of(r)))));
             found.collect()
         };
         let (first, second) = (side(first), side(second));
         let mut pairs = Self::default();
-        for (repetition, (first, build)) in first {
+        for (repetition, (first, origin)) in first {
             match second.get(&repetition) {
-                Some((second, other)) if build == *other => {
-                    pairs.builds.insert(build.to_string());
+                Some((second, other)) if origin == *other => {
+                    pairs.builds.insert(origin.build.to_string());
                     pairs.all.push(Pair {
                         repetition,
                         first,
@@ -91,7 +108,8 @@ impl Pairs {
     }
 }
 
-/// The ratios of `figure` of the first side to that of the second, by repetition. Both sides must be of one build there.
+/// The ratios of `figure` of the first side to that of the second, by repetition. Both sides must be of one part of the run
+/// there.
 pub fn ratios(records: &[Record], sides: (&Side, &Side), figure: &str) -> BTreeMap<u32, f64> {
     Pairs::of(records, sides, figure).ratios()
 }
@@ -126,7 +144,7 @@ pub struct Comparison {
     mean: Option<Mean>,
     /// The builds of the repetitions.
     builds: BTreeSet<String>,
-    /// The repetitions that do not count, because their sides are of different builds.
+    /// The repetitions that do not count, because their sides are of different parts of the run.
     apart: Vec<u32>,
 }
 
@@ -167,11 +185,11 @@ impl Comparison {
             Some(mean) if apart.is_empty() => mean.text(),
             Some(mean) => {
                 format!(
-                    "{} without repetition {apart} (of different builds)",
+                    "{} without repetition {apart} (of different parts of the run)",
                     mean.text()
                 )
             }
-            None => format!("no pair of one build (repetition {apart})"),
+            None => format!("no pair of one part of the run (repetition {apart})"),
         }
     }
 }
@@ -310,18 +328,37 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_different_parts_are_no_pair() {
+        let cell = |system| fixtures::cell(system, [("c", 1)], 1);
+        let record = |system, part| Record {
+            part,
+            ..fixtures::record(cell(system), [("x", 1.0)])
+        };
+        for (a, b, pairs) in [
+            (None, None, 1),
+            (Some(1), Some(1), 1),
+            (Some(1), Some(2), 0),
+            (None, Some(0), 0),
+        ] {
+            let records = [record("a", a), record("b", b)];
+            let ratios = paired_ratios(&records, ("a", "b"), "x", |_| true);
+            assert_eq!(ratios.len(), pairs, "{a:?}, {b:?}");
+        }
+    }
+
+    #[test]
     fn cells_of_different_builds_are_no_pair() {
         let verdict = of_builds(&[("new", "new"), ("new", "new"), ("new", "old")]);
         assert_eq!(verdict.state, State::Holds);
         let evidence = &verdict.evidence;
         assert!(evidence.starts_with("a / b: 2.01 ["), "{evidence}");
         assert!(
-            evidence.ends_with("] without repetition 3 (of different builds)"),
+            evidence.ends_with("] without repetition 3 (of different parts of the run)"),
             "{evidence}"
         );
         let verdict = of_builds(&[("new", "old")]);
         assert_eq!(verdict.state, State::Open);
-        let why = "a / b: no pair of one build (repetition 1)";
+        let why = "a / b: no pair of one part of the run (repetition 1)";
         assert_eq!(verdict.evidence, why);
     }
 

@@ -13,8 +13,7 @@ pub const COMMIT: &str = env!("TRIREME_COMMIT");
 /// The fact that differs at each start.
 const LOAD: &str = "load before";
 
-/// The facts of a part of a run: from its first measurement until another part begins, on another machine or build,
-/// say.
+/// The facts of a part of a run. Each start of the program is a part, from its first measurement on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The begin of its first measurement, UTC.

@@ -36,6 +36,7 @@ pub fn record<N: Into<String>>(cell: Cell, figures: impl IntoIterator<Item = (N,
         note: String::new(),
         date: String::new(),
         commit: String::new(),
+        part: None,
         measured: Measured {
             figures: figures.map(|(name, value)| (name.into(), value)).collect(),
             per_second: Vec::new(),

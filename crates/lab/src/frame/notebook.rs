@@ -32,6 +32,8 @@ pub struct Notebook {
     records: Vec<Record>,
     settings: BTreeMap<String, String>,
     parts: Vec<Part>,
+    /// The part of this start of the program; None before its first measurement.
+    part: Option<usize>,
 }
 
 impl Notebook {
@@ -46,6 +48,7 @@ impl Notebook {
             records: Vec::new(),
             settings: BTreeMap::new(),
             parts: Vec::new(),
+            part: None,
         };
         notebook.write_json(PLAN, &(experiment, plan))?;
         Ok(notebook)
@@ -86,6 +89,7 @@ impl Notebook {
             records,
             settings: read_json(&dir.join(SETTINGS))?,
             parts: read_json(&dir.join(FACTS))?,
+            part: None,
         })
     }
 
@@ -120,20 +124,27 @@ impl Notebook {
         &self.parts
     }
 
-    /// Stores the facts under which the next records are made; `since`: now.
-    pub fn note_facts(
-        &mut self,
-        since: String,
-        facts: &[(String, String)],
-    ) -> Result<(), LabError> {
-        if self.parts.last().is_some_and(|part| part.goes_on_as(facts)) {
-            return Ok(());
+    /// The part of the run that measured a record. A record of an earlier version belongs to the part of its date.
+    pub fn part_of(&self, record: &Record) -> Option<&Part> {
+        match record.part {
+            Some(part) => self.parts.get(part),
+            None => self.parts.iter().rfind(|part| part.since <= record.date),
+        }
+    }
+
+    /// The part of the run to which the next records belong. The first call begins it, with its facts; `since`: now.
+    pub fn part(&mut self, since: String, facts: &[(String, String)]) -> Result<usize, LabError> {
+        if let Some(part) = self.part {
+            return Ok(part);
         }
         self.parts.push(Part {
             since,
             facts: facts.to_vec(),
         });
-        self.write_json(FACTS, &self.parts)
+        self.write_json(FACTS, &self.parts)?;
+        let part = self.parts.len() - 1;
+        self.part = Some(part);
+        Ok(part)
     }
 
     /// Stores a record; the record is on disk when this returns.
@@ -190,13 +201,14 @@ impl Notebook {
         head.extend(["repetition", "complete"].map(String::from));
 
         let mut results = vec![head.clone()];
-        results[0].extend(["date", "commit", "note"].map(String::from));
+        results[0].extend(["date", "commit", "part", "note"].map(String::from));
         results[0].extend(figures.iter().map(|f| f.to_string()));
         let mut seconds = vec![head];
         seconds[0].extend(["second", "commits"].map(String::from));
         for record in &self.records {
             let mut row = point(record);
-            row.extend([&record.date, &record.commit, &record.note].map(String::clone));
+            let part = record.part.map_or(String::new(), |part| part.to_string());
+            row.extend([&record.date, &record.commit, &part, &record.note].map(String::clone));
             let figure = |name: &&String| record.measured.figures.get(*name).map(f64::to_string);
             row.extend(figures.iter().map(|name| figure(name).unwrap_or_default()));
             results.push(row);
@@ -273,6 +285,7 @@ mod tests {
             note: "x, \"y\"".to_string(),
             date: "d".to_string(),
             commit: "k".to_string(),
+            part: Some(2),
             measured: Measured {
                 figures: [("n".to_string(), 1.5)].into(),
                 per_second: vec![3, 4],
@@ -330,27 +343,37 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_of_the_time_of_the_measurement() {
+    fn each_start_that_measures_is_a_part() {
         let dir = tempfile::tempdir().unwrap();
-        let facts = |processor: &str, load: &str| {
-            [("processor", processor), ("load before", load)]
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-        };
         let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
-        notebook
-            .note_facts("1".to_string(), &facts("x", "0.1"))
-            .unwrap();
+        for (since, part) in [("1", 0), ("2", 0)] {
+            assert_eq!(notebook.part(since.to_string(), &[]).unwrap(), part);
+        }
         let mut notebook = Notebook::open(dir.path()).unwrap();
-        // Only the load differs: the part goes on.
-        notebook
-            .note_facts("2".to_string(), &facts("x", "0.2"))
-            .unwrap();
-        notebook
-            .note_facts("3".to_string(), &facts("y", "0.2"))
-            .unwrap();
-        let parts = Notebook::open(dir.path()).unwrap().parts().to_vec();
-        let since: Vec<&str> = parts.iter().map(|part| part.since.as_str()).collect();
-        assert_eq!(since, ["1", "3"]);
+        assert_eq!(notebook.part("3".to_string(), &[]).unwrap(), 1);
+        let notebook = Notebook::open(dir.path()).unwrap();
+        let since = |part: &Part| part.since.clone();
+        let parts: Vec<String> = notebook.parts().iter().map(since).collect();
+        assert_eq!(parts, ["1", "3"]);
+        let mut of_earlier = record(1, true);
+        (of_earlier.part, of_earlier.date) = (None, "2".to_string());
+        assert_eq!(
+            notebook.part_of(&of_earlier).map(since),
+            Some("1".to_string())
+        );
+        of_earlier.part = Some(1);
+        assert_eq!(
+            notebook.part_of(&of_earlier).map(since),
+            Some("3".to_string())
+        );
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_has_no_part() {
+        let mut text = serde_json::to_value(record(1, true)).unwrap();
+        text.as_object_mut().unwrap().remove("part");
+        let read: Record = serde_json::from_value(text).unwrap();
+        assert_eq!(read.part, None);
     }
 
     #[test]
@@ -362,7 +385,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(
             read("results.csv"),
-            "system,c,repetition,complete,date,commit,note,n\na,8,1,true,d,k,\"x, \"\"y\"\"\",1.5\n"
+            "system,c,repetition,complete,date,commit,part,note,n\na,8,1,true,d,k,2,\"x, \"\"y\"\"\",1.5\n"
         );
         assert_eq!(
             read("seconds.csv"),

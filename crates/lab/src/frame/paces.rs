@@ -67,6 +67,7 @@ mod tests {
             note: String::new(),
             date: String::new(),
             commit: String::new(),
+            part: None,
             measured: Measured {
                 figures: BTreeMap::new(),
                 per_second: vec![rate; 3],

@@ -63,6 +63,9 @@ pub struct Record {
     pub date: String,
     /// The commit from which the program was built.
     pub commit: String,
+    /// The part of the run that measured it: an index into `facts.json`. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
     /// The result.
     pub measured: Measured,
 }
@@ -76,6 +79,7 @@ impl Record {
             note: NOT_MEASURED.to_string(),
             date: String::new(),
             commit: String::new(),
+            part: None,
             measured: Measured::default(),
         }
     }

@@ -99,11 +99,12 @@ impl<G: Ground> Report<'_, G> {
         })
     }
 
-    /// The machines and the programs, a column for each part of the run.
+    /// The machines and the programs, a column for each part of the run in which one is another than before.
     pub fn facts_table(&self) -> Table {
-        let parts = self.notebook.parts();
+        let mut parts: Vec<(usize, &Part)> = self.notebook.parts().iter().enumerate().collect();
+        parts.dedup_by(|(_, next), (_, part)| part.goes_on_as(&next.facts));
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in parts.iter().flat_map(|part| &part.facts) {
+        for (name, _) in parts.iter().flat_map(|(_, part)| &part.facts) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
@@ -113,10 +114,12 @@ impl<G: Ground> Report<'_, G> {
             fact.map_or(String::new(), |(_, value)| value.clone())
         };
         let row = |name: &str| {
-            let values = parts.iter().map(|part| value(part, name));
+            let values = parts.iter().map(|(_, part)| value(part, name));
             std::iter::once(name.to_string()).chain(values).collect()
         };
-        let begins = parts.iter().map(|part| format!("from {}", part.since));
+        let begins = parts
+            .iter()
+            .map(|(number, part)| format!("from part {number}, {}", part.since));
         Table {
             title: "Machine and programs".to_string(),
             header: std::iter::once(String::new()).chain(begins).collect(),
@@ -159,11 +162,7 @@ impl<G: Ground> Report<'_, G> {
     /// changed meanwhile. Another build is both, and warned of once.
     fn change(&self) -> Option<String> {
         let builds = self.builds();
-        let part_of = |r: &Record| {
-            let mut parts = self.notebook.parts().iter();
-            parts.rfind(|part| part.since <= r.date)
-        };
-        let mut parts = self.counted().filter_map(part_of);
+        let mut parts = self.counted().filter_map(|r| self.notebook.part_of(r));
         let first = parts.next();
         let has_changed = first.is_some_and(|first| parts.any(|p| !p.goes_on_as(&first.facts)));
         let what = match builds.len() {
@@ -172,16 +171,22 @@ impl<G: Ground> Report<'_, G> {
             n => format!("Of {n} builds ({})", builds.join(", ")),
         };
         Some(format!(
-            "{what}: ratios pair cells of one build and repetition only, other figures mix all; the table \"Machine and \
-             programs\" tells the parts of the run apart, and results.csv names the date and the build of each cell."
+            "{what}: ratios pair cells of one repetition and one part of the run (one start of the program) only, other \
+             figures mix all; the table \"Machine and programs\" tells the parts apart, and results.csv names the part, the \
+             date and the build of each cell."
         ))
     }
 
-    /// The dates and commits of the measurements.
+    /// The dates, commits and parts of the measurements.
     pub fn provenance(&self) -> String {
         let dates = || self.counted().map(|r| r.date.as_str());
         let (first, last) = (dates().min().unwrap_or(""), dates().max().unwrap_or(""));
         let commits = self.builds().join(", ");
-        format!("Measured from {first} to {last} (UTC), built from {commits}.")
+        let parts: BTreeSet<_> = self.counted().map(|r| r.part).collect();
+        let parts = match parts.len() {
+            0 | 1 => String::new(),
+            n => format!(" in {n} parts (starts of the program); ratios pair cells of one part"),
+        };
+        format!("Measured from {first} to {last} (UTC), built from {commits}{parts}.")
     }
 }

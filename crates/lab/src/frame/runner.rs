@@ -260,7 +260,7 @@ impl<'a, G: Ground> Runner<'a, G> {
 
     /// Measures a cell and stores its data, even if they are incomplete. Returns its headline.
     fn run_cell(&mut self, cell: &Cell, notebook: &mut Notebook) -> Result<String, LabError> {
-        notebook.note_facts(now(), &self.facts)?;
+        let part = notebook.part(now(), &self.facts)?;
         let setup = self.experiment.setup(cell);
         let mut measured = Measured::default();
         let result = self.prepare(cell, &setup, notebook).and_then(|()| {
@@ -281,6 +281,7 @@ impl<'a, G: Ground> Runner<'a, G> {
             note: result.as_ref().err().map(one_line).unwrap_or_default(),
             date: now(),
             commit: facts::COMMIT.to_string(),
+            part: Some(part),
             measured,
         })?;
         result.map(|()| format!("{} {headline}", number(shown)))

@@ -193,18 +193,25 @@ fn a_run_that_goes_on_has_the_choices_that_it_began_with() {
     );
 }
 
-/// The warnings of a report on these records: repetition, build, date, and whether they are complete.
-fn warnings(records: &[(u32, &str, &str, bool)]) -> Vec<String> {
+/// Calls `check` with a report on these records, each of a part of its own: repetition, build, date, and whether they
+/// are complete.
+fn of_report<T>(
+    records: &[(u32, &str, &str, bool)],
+    check: impl FnOnce(&Report<Nowhere>) -> T,
+) -> T {
     let dir = tempfile::tempdir().unwrap();
-    let mut notebook = Notebook::create(&dir.path().join("out"), "toy", &0).unwrap();
+    let out = dir.path().join("out");
+    let mut notebook = Notebook::create(&out, "toy", &0).unwrap();
     for &(repetition, build, date, complete) in records {
+        notebook = Notebook::open(&out).unwrap();
         let facts = [("trireme built from".to_string(), build.to_string())];
-        notebook.note_facts(date.to_string(), &facts).unwrap();
+        let part = notebook.part(date.to_string(), &facts).unwrap();
         let figures: [(&str, f64); 0] = [];
         let record = Record {
             complete,
             commit: build.to_string(),
             date: date.to_string(),
+            part: Some(part),
             ..fixtures::record(cell(repetition), figures)
         };
         notebook.keep(record).unwrap();
@@ -213,13 +220,31 @@ fn warnings(records: &[(u32, &str, &str, bool)]) -> Vec<String> {
         failure: || LabError::Client,
         measured: RefCell::default(),
     };
-    let report = Report {
+    check(&Report {
         experiment: &toy,
         notebook: &notebook,
         absent: &[],
         planned: Vec::new(),
-    };
-    report.warnings()
+    })
+}
+
+fn warnings(records: &[(u32, &str, &str, bool)]) -> Vec<String> {
+    of_report(records, |report| report.warnings())
+}
+
+#[test]
+fn parts_of_one_build_share_a_column_and_are_told() {
+    let records = [
+        (1, "old", "1", true),
+        (2, "old", "2", true),
+        (3, "new", "3", true),
+    ];
+    let header = |report: &Report<Nowhere>| report.facts_table().header;
+    let expected = ["", "from part 0, 1", "from part 2, 3"];
+    assert_eq!(of_report(&records, header), expected);
+    let provenance = of_report(&records[..2], |report| report.provenance());
+    assert!(provenance.contains(" in 2 parts "), "{provenance}");
+    assert!(warnings(&records[..2]).is_empty());
 }
 
 #[test]
