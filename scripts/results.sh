@@ -7,7 +7,7 @@ pages=$(cd "$(dirname "$0")/.." && pwd)/docs/results
 
 [ $# != 0 ] || { echo "usage: scripts/results.sh DIRECTORY..." >&2; exit 2; }
 for directory in "$@"; do
-    for file in plan.json report.md results.csv records.jsonl facts.json; do
+    for file in plan.json report.md results.csv seconds.csv records.jsonl facts.json; do
         [ -e "$directory/$file" ] || { echo "$directory: no $file: not a directory of trireme bench's" >&2; exit 1; }
     done
     # plan.json is a list: the experiment's name, then its choices.
@@ -17,8 +17,10 @@ for directory in "$@"; do
     rm -rf "$page"
     mkdir -p "$page"
     cp "$directory/report.md" "$page/README.md"
-    # With the plan and the records, `trireme bench --resume` goes on from a copy of this directory.
-    cp "$directory"/{plan.json,results.csv,records.jsonl,facts.json} "$page"
+    # With the plan, the records, the facts and the settings, `trireme bench --resume` goes on from a copy of this directory.
+    cp "$directory"/{plan.json,results.csv,seconds.csv,records.jsonl,facts.json} "$page"
+    # A run in which no system started has no settings.
+    [ ! -e "$directory/settings.json" ] || cp "$directory/settings.json" "$page"
     find "$directory" -maxdepth 1 -name 'plot-*.svg' -exec cp -t "$page" {} +
     echo "$page/README.md"
 done

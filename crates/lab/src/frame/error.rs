@@ -24,6 +24,9 @@ pub enum LabError {
         "{0} does not fit: the clients write to all nodes, and the servers get settings of wsrep; leave it out of --systems (plain fits if there is one node at all points)"
     )]
     DoesNotFit(String),
+    /// No system has a cell.
+    #[error("nothing can be measured with these choices ({0}); choose other --systems or points")]
+    NoCells(String),
     /// The chosen factors make no experiment.
     #[error(transparent)]
     Factors(#[from] FactorError),

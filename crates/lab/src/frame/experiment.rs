@@ -11,6 +11,7 @@ use super::claims::Claim;
 use super::error::LabError;
 use super::ground::Ground;
 use super::record::{Cell, Measured, Record};
+use super::report::Absent;
 use super::servers::Servers;
 use crate::work_dir::empty_template;
 
@@ -38,6 +39,11 @@ pub trait Experiment<G: Ground = Servers> {
 
     /// All cells, in the order in which they run: the systems take turns.
     fn cells(&self) -> Vec<Cell>;
+
+    /// The chosen systems that have no cells in this plan, with the reason; by default none.
+    fn left_out(&self) -> Vec<Absent> {
+        Vec::new()
+    }
 
     /// The cells beyond [`cells`](Self::cells) that follow from the records so far. The frame asks at the beginning,
     /// and each time it has measured all cells that it knows. More records may add cells, but never remove any.

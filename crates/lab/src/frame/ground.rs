@@ -52,17 +52,19 @@ pub trait Ground: Sized {
     /// Ends the system and removes its data.
     fn end(running: Self::Running<'_>) -> Result<(), LabError>;
 
-    /// The name under which the settings of a system are noted.
-    fn settings_name(cell: &Cell, setup: &Self::Setup) -> String;
-
     /// Describes a running system.
-    fn describe(&self, setup: &Self::Setup, running: &Self::Running<'_>) -> Description;
+    fn describe(
+        &self,
+        cell: &Cell,
+        setup: &Self::Setup,
+        running: &Self::Running<'_>,
+    ) -> Description;
 }
 
-/// The versions and the setup in one line, for the output.
+/// The description of a running system.
 pub struct Description {
-    /// Its versions and setup in one line, for the output.
-    pub line: String,
-    /// The same with all settings, for the report.
+    /// The system, its versions and its setup in one line. Systems with other settings have another line.
+    pub setup: String,
+    /// All settings.
     pub text: String,
 }

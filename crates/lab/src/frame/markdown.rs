@@ -3,6 +3,7 @@
 use super::experiment::Table;
 use super::ground::Ground;
 use super::report::{Plot, Report};
+use super::shares;
 
 /// The report in Markdown, with links to these plots.
 pub fn markdown<G: Ground>(report: &Report<G>, plots: &[Plot]) -> String {
@@ -17,8 +18,10 @@ pub fn markdown<G: Ground>(report: &Report<G>, plots: &[Plot]) -> String {
     out += &section(&report.claims_table(&report.claims()));
     out.extend(plots.iter().map(picture));
     let tables = (experiment.tables(records).into_iter())
+        .chain(shares::table(records))
         .chain(report.absent_table())
-        .chain([report.facts_table()]);
+        .chain([report.facts_table()])
+        .chain(report.settings_table());
     out.extend(tables.map(|table| section(&table)));
     out + &report.provenance() + "\n"
 }

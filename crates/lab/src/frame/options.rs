@@ -1,6 +1,6 @@
 //! The choices that every experiment offers to the user.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,17 @@ impl FrameOptions {
         match self.cpu_per_node {
             Some(per_node) => Shares::new(per_node).of_clients(nodes).map(|_| ()),
             None => Ok(()),
+        }
+    }
+
+    /// Makes the paths of libraries absolute: a run may continue from another directory.
+    pub fn make_absolute(&mut self) {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.to_path_buf());
+        self.provider = self.provider.as_deref().map(absolute);
+        for system in &mut self.systems {
+            if let Some((name, path)) = system.split_once('=') {
+                *system = format!("{name}={}", absolute(Path::new(path)).display());
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use super::notebook::Notebook;
 use super::paces;
 use super::record::{Cell, Record};
 
-/// A system that cannot be set up on this machine.
+/// A system that is not measured: it cannot be set up on this machine, or no point of the plan suits it.
 pub struct Absent {
     /// Its name.
     pub system: String,
@@ -93,8 +93,19 @@ impl<G: Ground> Report<'_, G> {
         let row = |a: &Absent| vec![a.system.clone(), a.reason.clone()];
         let rows: Vec<Vec<String>> = self.absent.iter().map(row).collect();
         (!rows.is_empty()).then(|| Table {
-            title: "Systems that are not here".to_string(),
+            title: "Systems that were not measured".to_string(),
             header: vec!["system".to_string(), "why it was not measured".to_string()],
+            rows,
+        })
+    }
+
+    /// The setups that were measured; settings.json has the configuration of each. None if nothing was set up.
+    pub fn settings_table(&self) -> Option<Table> {
+        let setups = self.notebook.settings().keys();
+        let rows: Vec<Vec<String>> = setups.map(|setup| vec![setup.clone()]).collect();
+        (!rows.is_empty()).then(|| Table {
+            title: "Settings".to_string(),
+            header: vec!["setup; settings.json has the configuration of every node".to_string()],
             rows,
         })
     }

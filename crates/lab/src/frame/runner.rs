@@ -20,7 +20,7 @@ use super::chart::number;
 use super::error::LabError;
 use super::experiment::Experiment;
 use super::facts::{self, Part};
-use super::ground::Ground;
+use super::ground::{Description, Ground};
 use super::logs;
 use super::markdown::markdown;
 use super::notebook::Notebook;
@@ -40,6 +40,7 @@ pub fn choices<P: Clone + DeserializeOwned>(
     frame: impl Fn(&mut P) -> &mut FrameOptions,
 ) -> Result<P, LabError> {
     let mut plan = chosen.clone();
+    frame(&mut plan).make_absolute();
     let FrameOptions {
         resume, minutes, ..
     } = frame(&mut plan).clone();
@@ -59,7 +60,14 @@ pub fn run<G: Ground>(
     plan: &impl Serialize,
 ) -> Result<(), LabError> {
     let dir = work_dir().join("lab");
-    let (ground, absent) = G::find(options, &dir)?;
+    let (ground, mut absent) = G::find(options, &dir)?;
+    let left_out = experiment.left_out().into_iter();
+    absent.extend(
+        left_out
+            .filter(|left| absent.iter().all(|a| a.system != left.system))
+            .collect::<Vec<_>>(),
+    );
+    something_to_measure(experiment, &absent)?;
     let mut runner = Runner::new(experiment, &ground, dir, options.minutes)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
@@ -82,7 +90,7 @@ pub fn run<G: Ground>(
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
     notebook.write_tables()?;
-    let planned = known_cells(experiment, &absent, &notebook);
+    let planned = known_cells(experiment, &absent, notebook.records());
     let report = Report {
         experiment,
         notebook: &notebook,
@@ -119,16 +127,29 @@ pub fn run<G: Ground>(
     }
 }
 
-/// The cells that are known by now, without the cells of absent systems.
+/// The cells that follow from these records, without the cells of absent systems.
 fn known_cells<G: Ground>(
     experiment: &dyn Experiment<G>,
     absent: &[Absent],
-    notebook: &Notebook,
+    records: &[Record],
 ) -> Vec<Cell> {
     let mut cells = experiment.cells();
-    cells.extend(experiment.further_cells(notebook.records()));
+    cells.extend(experiment.further_cells(records));
     cells.retain(|cell| absent.iter().all(|absent| absent.system != cell.system));
     cells
+}
+
+/// Fails if there is no cell with which the experiment can begin.
+fn something_to_measure<G: Ground>(
+    experiment: &dyn Experiment<G>,
+    absent: &[Absent],
+) -> Result<(), LabError> {
+    if !known_cells(experiment, absent, &[]).is_empty() {
+        return Ok(());
+    }
+    let reason = |a: &Absent| format!("{}: {}", a.system, a.reason);
+    let reasons: Vec<String> = absent.iter().map(reason).collect();
+    Err(LabError::NoCells(reasons.join("; ")))
 }
 
 /// The default directory of the results.
@@ -195,7 +216,7 @@ impl<'a, G: Ground> Runner<'a, G> {
     /// Runs all cells, including those that follow from the records of others.
     fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
         loop {
-            let cells = known_cells(self.experiment, absent, notebook);
+            let cells = known_cells(self.experiment, absent, notebook.records());
             let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
             let open = open.count();
             if open == 0 {
@@ -308,11 +329,10 @@ impl<'a, G: Ground> Runner<'a, G> {
             G::end(earlier.running)?;
         }
         let running = self.ground.start(self.experiment, cell, setup)?;
-        let name = G::settings_name(cell, setup);
+        let Description { setup: name, text } = self.ground.describe(cell, setup, &running);
         if !notebook.settings().contains_key(&name) {
-            let description = self.ground.describe(setup, &running);
-            line(&format!("{name}: {}", description.line));
-            notebook.note_settings(name, description.text)?;
+            line(&name);
+            notebook.note_settings(name, text)?;
         }
         self.running = Some(Running {
             running,
@@ -393,9 +413,15 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-fn one_line(error: &LabError) -> String {
+/// The first line of an error, and the cause among the lines of a server's log that follow.
+fn one_line(error: &impl ToString) -> String {
     let text = error.to_string();
-    text.lines().next().unwrap_or_default().to_string()
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    // A server that gives up says so last, after the cause.
+    let is_cause = |line: &&str| line.contains("[ERROR]") && !line.ends_with("Aborting");
+    let cause = lines.clone().rfind(is_cause).or(lines.last());
+    cause.map_or(first.to_string(), |cause| format!("{first} {cause}"))
 }
 
 #[cfg(test)]

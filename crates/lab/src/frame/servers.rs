@@ -162,16 +162,13 @@ impl Ground for Servers {
         Ok(running.deployed.end()?)
     }
 
-    fn settings_name(cell: &Cell, setup: &Setup) -> String {
-        format!("{}, {:?} durability", cell.system, setup.durability).to_lowercase()
-    }
-
-    fn describe(&self, setup: &Setup, running: &RunningServers<'_>) -> Description {
+    fn describe(&self, cell: &Cell, setup: &Setup, running: &RunningServers<'_>) -> Description {
         let deployed = &running.deployed;
         let (versions, about) = (facts::versions(deployed.first()), deployed.system().about());
         let shares = self.shares.map(|shares| shares.line() + "\n");
+        let options = &deployed.cluster().settings().provider_options;
         Description {
-            line: format!("{versions}; {about}\n  {}", setup.arguments.join(" ")),
+            setup: setup_line(&cell.system, setup, options, &versions),
             text: format!(
                 "{versions}\n{about}\n{}\n{}",
                 shares.unwrap_or_default(),
@@ -179,6 +176,19 @@ impl Ground for Servers {
             ),
         }
     }
+}
+
+/// Names all that differs between servers: the system and its versions, nodes, durability, arguments, and options of
+/// the provider.
+fn setup_line(system: &str, setup: &Setup, options: &str, versions: &str) -> String {
+    let durability = format!("{:?} durability", setup.durability).to_lowercase();
+    let mut line = format!("{system}, {} nodes, {durability}; {versions}", setup.nodes);
+    for more in [&setup.arguments.join(" "), options] {
+        if !more.is_empty() {
+            line += &format!("; {more}");
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -199,6 +209,26 @@ mod tests {
         }
 
         fn configure(&self, _durability: Durability, _settings: &mut Settings) {}
+    }
+
+    #[test]
+    fn other_settings_are_another_setup() {
+        let setup = |nodes, argument: &str| Setup {
+            nodes,
+            durability: Durability::Lazy,
+            arguments: vec![argument.to_string()],
+            generation: 0,
+        };
+        let lines = [
+            setup_line("s", &setup(1, "--a=1"), "", "s 1.0"),
+            setup_line("s", &setup(2, "--a=1"), "", "s 1.0"),
+            setup_line("s", &setup(1, "--a=2"), "", "s 1.0"),
+            setup_line("s", &setup(1, "--a=1"), "o=1", "s 1.0"),
+            setup_line("s", &setup(1, "--a=1"), "", "s 2.0"),
+        ];
+        assert_eq!(lines[0], "s, 1 nodes, lazy durability; s 1.0; --a=1");
+        let different: std::collections::BTreeSet<&String> = lines.iter().collect();
+        assert_eq!(different.len(), lines.len());
     }
 
     fn found(arguments: &[&str]) -> Result<(usize, Vec<Absent>), LabError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trireme_testbed::systems::{System, SystemError};
 
-use super::case::{Case, PART};
+use super::case::{CASE, Case, PART};
 use super::error::LatencyError;
 use super::site::Site;
 use crate::frame::{
@@ -78,18 +78,16 @@ impl Ground for Sites {
         Ok(occupied.site.end()?)
     }
 
-    fn settings_name(cell: &Cell, _trial: &Trial) -> String {
-        format!("{}, part {}", cell.system, cell.level(PART))
-    }
-
-    fn describe(&self, _trial: &Trial, occupied: &Occupied<'_>) -> Description {
+    fn describe(&self, cell: &Cell, _trial: &Trial, occupied: &Occupied<'_>) -> Description {
         let nodes = occupied.site.cluster.nodes();
-        let line = format!("{}; {}", versions(&nodes[0]), occupied.system.about());
+        let versions = versions(&nodes[0]);
+        let line = format!("{versions}; {}", occupied.system.about());
+        let (part, case) = (cell.level(PART), cell.level(CASE));
         let texts = nodes.iter().map(|node| fs::read_to_string(node.my_cnf()));
         let texts: Vec<String> = texts.map(Result::unwrap_or_default).collect();
         Description {
+            setup: format!("{}, part {part}, {case}; {versions}", cell.system),
             text: format!("{line}\n\n{}", texts.join("\n")),
-            line,
         }
     }
 }

@@ -10,10 +10,10 @@ use trireme_testbed::ports::NodePorts;
 use trireme_testbed::systems::{self, Wsrep};
 use trireme_wsrep_host::{Command, Reply};
 
+use super::NO_DURABILITY;
 use super::error::HostsError;
 use super::group::Group;
 use super::host::{Host, ask};
-use super::{DURABILITY, NO_DURABILITY};
 use crate::frame::{
     Absent, Cell, Description, Experiment, Found, FrameOptions, Ground, LabError, Measured,
     library, sort_out,
@@ -199,18 +199,15 @@ impl Ground for Hosts {
         group.end()
     }
 
-    fn settings_name(cell: &Cell, _setup: &HostSetup) -> String {
-        match cell.level(DURABILITY) {
-            NO_DURABILITY => cell.system.clone(),
-            mode => format!("{}, repl.durability={mode}", cell.system),
-        }
-    }
-
-    fn describe(&self, setup: &HostSetup, group: &Group) -> Description {
+    fn describe(&self, cell: &Cell, setup: &HostSetup, group: &Group) -> Description {
         let identity = &group.library().identity;
+        let durability = match &*setup.durability {
+            NO_DURABILITY => String::new(),
+            mode => format!(", repl.durability={mode}"),
+        };
         let line = format!(
-            "{identity}; {} nodes with {} appliers",
-            setup.nodes, setup.appliers
+            "{}, {} nodes with {} appliers{durability}; {identity}",
+            cell.system, setup.nodes, setup.appliers
         );
         let options = match group.library().path() {
             Some(_) => group.options().join("\n"),
@@ -218,7 +215,7 @@ impl Ground for Hosts {
         };
         Description {
             text: format!("{line}\n\n{options}"),
-            line,
+            setup: line,
         }
     }
 }

@@ -28,7 +28,7 @@ use trireme_testbed::Server;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::{
-    self, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Setup, Table,
+    self, Absent, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Setup, Table,
 };
 use clients::Work;
 pub use plan::{Flush, Isolation, Plan, Target};
@@ -166,6 +166,10 @@ impl Experiment for Tpcc {
 
     fn cells(&self) -> Vec<Cell> {
         self.plan.cells()
+    }
+
+    fn left_out(&self) -> Vec<Absent> {
+        self.plan.left_out()
     }
 
     fn setup(&self, cell: &Cell) -> Setup {
@@ -307,6 +311,31 @@ mod tests {
     fn galera_has_no_full_durability() {
         let cells = tpcc(&["--durability", "full"]).cells();
         assert!(!systems(&cells).contains(&"galera"));
+    }
+
+    #[test]
+    fn a_system_without_runs_is_told_with_the_reason() {
+        let why = |arguments: &[&str]| -> Vec<(String, String)> {
+            let left = tpcc(arguments).left_out().into_iter();
+            left.map(|a| (a.system, a.reason)).collect()
+        };
+        assert_eq!(why(&[]), []);
+        let full = why(&["--durability", "full"]);
+        assert!(full.iter().any(|(system, _)| system == "galera"));
+        for (arguments, reason) in [
+            (
+                ["--systems", "galera", "--durability", "full"],
+                "--durability",
+            ),
+            (["--systems", "semisync", "--to", "all"], "--to one"),
+            (
+                ["--systems", "group-replication", "--nodes", "1"],
+                "--nodes",
+            ),
+        ] {
+            let left = why(&arguments);
+            assert!(left[0].1.contains(reason), "{left:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trireme_testbed::systems::{self, Durability, Writers};
 
 use super::loader;
-use crate::frame::{Cell, FrameOptions, Preset};
+use crate::frame::{Absent, Cell, FrameOptions, Preset};
 
 /// The value of the factor `part` for cells that load the tables through the system.
 pub const LOAD: &str = "load";
@@ -189,6 +189,33 @@ impl Plan {
             }
         }
         cells
+    }
+
+    /// The systems that are measured at no point, with the reason.
+    pub(super) fn left_out(&self) -> Vec<Absent> {
+        let cells = self.cells();
+        let has_runs = |system: &String| {
+            let mut own = cells.iter().filter(|cell| cell.system == *system);
+            own.any(|cell| cell.level("part") == RUN)
+        };
+        let systems = self.frame.systems.iter();
+        let without = systems.filter(|system| !has_runs(system));
+        let absent = |system: &String| Absent {
+            system: system.clone(),
+            reason: self.why_no_runs(system).to_string(),
+        };
+        without.map(absent).collect()
+    }
+
+    /// The reason why [`Self::runs`] is true at no point.
+    fn why_no_runs(&self, system: &str) -> &'static str {
+        if self.durability == Flush::Full && !systems::flushes_everywhere(system) {
+            "no setting of it makes every node flush before the answer; give another --durability"
+        } else if self.nodes().iter().all(|nodes| *nodes == 1) {
+            "it is measured with two nodes and more; give other --nodes"
+        } else {
+            "only its first node takes writes; give --to one"
+        }
     }
 
     fn points(&self, warehouses: u32) -> Vec<Point> {

@@ -40,13 +40,9 @@ impl Ground for Nowhere {
         Ok(())
     }
 
-    fn settings_name(cell: &Cell, _setup: &()) -> String {
-        cell.system.clone()
-    }
-
-    fn describe(&self, _setup: &(), _running: &()) -> Description {
+    fn describe(&self, cell: &Cell, _setup: &(), _running: &()) -> Description {
         Description {
-            line: String::new(),
+            setup: cell.system.clone(),
             text: String::new(),
         }
     }
@@ -264,6 +260,42 @@ fn a_failed_record_that_was_made_again_is_of_no_build() {
     assert!(warnings(&again).is_empty());
     let failed_first = [(1, "old", "1", false), (1, "new", "2", true)];
     assert!(warnings(&failed_first).is_empty());
+}
+
+#[test]
+fn the_cause_in_a_servers_log_is_part_of_the_note() {
+    let log =
+        "node1: the server ended; the end of /x:\n  1 [ERROR] port is used\n  2 [ERROR] Aborting\n";
+    let expected = "node1: the server ended; the end of /x: 1 [ERROR] port is used";
+    assert_eq!(one_line(&log), expected);
+    assert_eq!(one_line(&"end of /x:\n  a\n  b"), "end of /x: b");
+    assert_eq!(one_line(&"no such file"), "no such file");
+}
+
+#[test]
+fn a_run_without_cells_is_an_error_that_says_why() {
+    let toy = Toy {
+        failure: || LabError::Client,
+        measured: RefCell::default(),
+    };
+    assert!(something_to_measure(&toy, &[]).is_ok());
+    let absent = Absent {
+        system: "toy".to_string(),
+        reason: "broken".to_string(),
+    };
+    let error = something_to_measure(&toy, &[absent]).unwrap_err();
+    assert!(error.to_string().contains("(toy: broken)"), "{error}");
+}
+
+#[test]
+fn libraries_of_a_plan_are_absolute() {
+    let arguments = ["--systems", "galera,old=x/lib.so", "--provider", "y/lib.so"];
+    let options: FrameOptions = fixtures::parse(&arguments).unwrap();
+    let chosen = choices(&options, "toy", &[], |plan| plan).unwrap();
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(chosen.provider, Some(here.join("y/lib.so")));
+    let old = format!("old={}/x/lib.so", here.display());
+    assert_eq!(chosen.systems, ["galera".to_string(), old]);
 }
 
 #[test]
