@@ -37,7 +37,7 @@ pub fn commits_of_node(i: usize) -> String {
     format!("node{i}_commits")
 }
 
-/// The figures of a run.
+/// The figures of a run; the run itself has noted its seconds.
 pub fn of_run(whole: &Whole, servers: &Counters, cpu: CpuTimes, measured: &mut Measured) {
     let (statistics, summary) = (&whole.statistics, &whole.statistics.summary);
     let mut put = |name: &str, value: f64| measured.figures.insert(name.to_string(), value);
@@ -100,7 +100,6 @@ pub fn of_run(whole: &Whole, servers: &Counters, cpu: CpuTimes, measured: &mut M
         put(&commits_of_node(i + 1), *commits as f64);
     }
     let mut per_second: Vec<f64> = whole.intervals.iter().map(|i| i.tps).collect();
-    measured.per_second = per_second.iter().map(|tps| tps.round() as u64).collect();
     per_second.sort_by(f64::total_cmp);
     let mut put = |name: &str, value: f64| measured.figures.insert(name.to_string(), value);
     put(

@@ -3,23 +3,49 @@
 use std::time::Duration;
 
 use trireme_testbed::SqlError;
-use trireme_testbed::interrupt;
+use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
-use trireme_testbed::sysbench::{Load, Whole};
+use trireme_testbed::sysbench::{Load, Sysbench, Whole};
+use trireme_testbed::sysbench_report::IntervalReport;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::LabError;
 use crate::oltp::OltpError;
 
-/// Runs the load on `nodes`; its threads connect to them in turns.
-pub fn run(nodes: &[Node], load: &Load, duration: Duration, seed: u32) -> Result<Whole, LabError> {
+/// Runs the load on `nodes`; its threads connect to them in turns. `per_second` gets the commits of each second, also if
+/// the run ends early.
+pub fn run(
+    nodes: &[Node],
+    load: &Load,
+    duration: Duration,
+    seed: u32,
+    per_second: &mut Vec<u64>,
+) -> Result<Whole, LabError> {
     let mut run = load
         .start_counted(nodes, duration, seed)
         .map_err(OltpError::from)?;
+    let ended = wait(&mut run);
+    let mut intervals = run.take_reports();
+    *per_second = seconds(&intervals);
+    ended?;
+    let mut whole = run.finish_whole().map_err(OltpError::from)?;
+    // The last lines may have come meanwhile.
+    intervals.append(&mut whole.intervals);
+    *per_second = seconds(&intervals);
+    Ok(Whole { intervals, ..whole })
+}
+
+fn wait(run: &mut Sysbench) -> Result<(), Interrupted> {
     while !run.has_ended() {
         interrupt::sleep(Duration::from_millis(100))?;
     }
-    Ok(run.finish_whole().map_err(OltpError::from)?)
+    Ok(())
+}
+
+/// The commits in each second.
+fn seconds(intervals: &[IntervalReport]) -> Vec<u64> {
+    let tps = intervals.iter().map(|interval| interval.tps);
+    tps.map(|tps| tps.round() as u64).collect()
 }
 
 /// The counters of the servers: totals since their start.

@@ -117,11 +117,17 @@ impl Experiment for SysbenchExperiment {
         // All systems get the same random numbers.
         let seed = cell.repetition * 1000;
         if !self.plan.warmup().is_zero() {
-            load::run(nodes, &load, self.plan.warmup(), seed + 500)?;
+            load::run(
+                nodes,
+                &load,
+                self.plan.warmup(),
+                seed + 500,
+                &mut Vec::new(),
+            )?;
         }
         let (counters, cpu) = (Counters::of(deployed)?, CpuTimes::of(deployed));
         let duration = Duration::from_secs(self.plan.seconds());
-        let whole = load::run(nodes, &load, duration, seed)?;
+        let whole = load::run(nodes, &load, duration, seed, &mut measured.per_second)?;
         let cpu = CpuTimes::of(deployed).since(cpu);
         let counters = Counters::of(deployed)?.since(&counters);
         figures::of_run(&whole, &counters, cpu, measured);
