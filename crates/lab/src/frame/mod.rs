@@ -18,6 +18,7 @@ pub(crate) mod fixtures;
 mod ground;
 mod html;
 mod logs;
+mod machine;
 mod markdown;
 mod notebook;
 mod options;
@@ -40,7 +41,9 @@ pub use facts::{libraries, library, versions};
 pub use faster::faster_everywhere;
 pub use ground::{Description, Ground};
 pub use options::{FrameOptions, Preset};
-pub use record::{Cell, Measured, NOT_MEASURED, Record, measured_points, planned_points, values};
+pub use record::{
+    Cell, Measured, NOT_MEASURED, Record, measured_points, planned_points, several_builds, values,
+};
 pub use report::Absent;
 pub use runner::{choices, run};
 pub use servers::{Found, Servers, Setup, find_systems, sort_out};

@@ -85,6 +85,14 @@ impl Record {
     }
 }
 
+/// Names the builds of the complete records if there are several.
+pub fn several_builds<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<String> {
+    let complete = records.into_iter().filter(|r| r.complete);
+    let builds: BTreeSet<&str> = complete.map(|r| r.commit.as_str()).collect();
+    let names: Vec<&str> = builds.into_iter().collect();
+    (names.len() > 1).then(|| format!("cells of builds {}", names.join(", ")))
+}
+
 /// The points at which a system was measured, in order; `point`: that of a cell, if it has one.
 pub fn measured_points<P: Ord>(
     records: &[Record],

@@ -44,7 +44,7 @@ pub fn in_every_trial(
             not_measured,
             without_figure: complete.len() - trials.len(),
         };
-        verdict(&trials, unseen, unit)
+        verdict(&trials, unseen, unit).of_one_build(of_system)
     };
     Claim::of(text, judge)
 }
@@ -144,6 +144,26 @@ pub fn is_part(cell: &Cell, part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::fixtures;
+
+    #[test]
+    fn trials_of_several_builds_settle_no_goal() {
+        let trial = |repetition, build: &str| Record {
+            commit: build.to_string(),
+            ..fixtures::record(
+                fixtures::cell(TRIREME, [(PART, "far")], repetition),
+                [("x", 1.0)],
+            )
+        };
+        let state = |records: &[Record]| {
+            let value = |record: &Record| number(record, "x");
+            let any = |_: &Cell| true;
+            let claim = in_every_trial(records, ("g", "ms"), any, value, |_| Bound::Most(2.0));
+            claim.trireme.state
+        };
+        assert_eq!(state(&[trial(1, "new"), trial(2, "new")]), State::Holds);
+        assert_eq!(state(&[trial(1, "old"), trial(2, "new")]), State::Open);
+    }
 
     #[test]
     fn the_worst_of_a_least_is_the_smallest() {

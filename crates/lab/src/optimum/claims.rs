@@ -25,7 +25,10 @@ type Judge = fn(&Design, &Study) -> Verdict;
 
 /// The claims with their verdicts.
 pub fn claims(design: &Design, records: &[Record]) -> Vec<Claim> {
-    let on = |system: &str, judge: Judge| judge(design, &Study::of(design, system, records));
+    let on = |system: &str, judge: Judge| {
+        let own = records.iter().filter(|r| r.cell.system == system);
+        judge(design, &Study::of(design, system, records)).of_one_build(own)
+    };
     let texts: [(&str, Judge); 3] = [
         (
             "The optimum is near 3 nodes and 40 connections (both are within the intervals of the optimum's place, which are \

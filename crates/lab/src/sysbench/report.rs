@@ -8,7 +8,8 @@ use super::figures::{DEADLOCKS_PER_S, ERRORS, OTHER_ERRORS, TX_PER_S, commits_of
 use super::plan::{ARTICLE_THREADS, PLAIN, Plan};
 use super::points::{Part, Point, best_threads, points_of};
 use crate::frame::{
-    BRACKETS, Cell, Place, Record, Side, Table, beside_galera, ratios, shown, shown_ratio, values,
+    BRACKETS, Cell, Place, Record, Side, Table, beside_galera, ratios, several_builds, shown,
+    shown_ratio, values,
 };
 use crate::stats::median;
 
@@ -166,7 +167,17 @@ fn columns(
 fn sweep(records: &[Record]) -> Table {
     let best = best_threads(records);
     let points = points_of(records, PLAIN, Part::Sweep);
-    let rows = points.into_iter().map(|point| {
+    let swept = |r: &&Record| points.iter().any(|point| point.has(&r.cell));
+    let mixed = several_builds(
+        records
+            .iter()
+            .filter(|r| r.cell.system == PLAIN)
+            .filter(swept),
+    );
+    let mixed = mixed.map_or(String::new(), |builds| {
+        format!(" (the best number mixes {builds})")
+    });
+    let rows = points.iter().map(|&point| {
         let row = Row {
             system: PLAIN.to_string(),
             point,
@@ -183,7 +194,7 @@ fn sweep(records: &[Record]) -> Table {
         ]
     });
     Table {
-        title: "Thread sweep on the plain server".to_string(),
+        title: format!("Thread sweep on the plain server{mixed}"),
         header: [
             "threads",
             "transactions/s",
