@@ -77,6 +77,7 @@ pub fn measure(
     departure: Departure,
     away: Duration,
     length: Duration,
+    kept: &mut Measured,
 ) -> Result<Measured, LatencyError> {
     let full = Load::start(&site.cluster, &OTHERS, CLIENTS, None);
     interrupt::sleep(SETTLING)?;
@@ -90,6 +91,7 @@ pub fn measure(
 
     let load = Load::start(&site.cluster, &OTHERS, CLIENTS, Some(rate));
     interrupt::sleep(SETTLING)?;
+    let _kept = load.keep_in(kept);
     let usual = Window::new(Instant::now(), length);
     sleep_until(usual.to)?;
 

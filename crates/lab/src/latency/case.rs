@@ -155,25 +155,26 @@ impl Case {
         }
     }
 
-    /// Runs one trial.
+    /// Runs one trial. If it ends early, its data so far are in `kept`.
     pub fn measure(
         self,
         plan: &Plan,
         site: &mut Site,
         repetition: u32,
+        kept: &mut Measured,
     ) -> Result<Measured, LatencyError> {
         let length: Duration = plan.length();
         match self {
             Self::Failover(fault, victim) => {
-                failover::measure(site, fault, victim, plan.leader_option.as_deref())
+                failover::measure(site, fault, victim, plan.leader_option.as_deref(), kept)
             }
             Self::Far(place) => distance::far(site, place, plan.settling(), length),
             Self::Regions => distance::regions(site, plan.settling(), length),
-            Self::Restart => restart::measure(site),
-            Self::Slow(hindrance, victim) => slow::measure(site, hindrance, victim, length),
-            Self::Large(large, victim) => large::measure(site, large, victim),
-            Self::Away(departure) => away::measure(site, departure, plan.away(), length),
-            Self::Durability(_) => durability::measure(site, repetition, length),
+            Self::Restart => restart::measure(site, kept),
+            Self::Slow(hindrance, victim) => slow::measure(site, hindrance, victim, length, kept),
+            Self::Large(large, victim) => large::measure(site, large, victim, kept),
+            Self::Away(departure) => away::measure(site, departure, plan.away(), length, kept),
+            Self::Durability(_) => durability::measure(site, repetition, length, kept),
             Self::Trace(promise) => trace::measure(site, promise, length),
             Self::Windows => windows::measure(site, repetition, length),
         }

@@ -94,7 +94,12 @@ impl Point {
 }
 
 /// Runs one trial: all loads, one after the other.
-pub fn measure(site: &Site, repetition: u32, length: Duration) -> Result<Measured, LatencyError> {
+pub fn measure(
+    site: &Site,
+    repetition: u32,
+    length: Duration,
+    kept: &mut Measured,
+) -> Result<Measured, LatencyError> {
     let mut figures = Vec::new();
     for point in Point::ALL {
         let load = Load {
@@ -115,6 +120,7 @@ pub fn measure(site: &Site, repetition: u32, length: Duration) -> Result<Measure
         let p95_ms = summaries.iter().map(|s| s.p95_ms).fold(0.0, f64::max);
         figures.push((point.commits(), commits.sum()));
         figures.push((format!("{}_p95_ms", point.name()), p95_ms));
+        *kept = measured(figures.clone(), Vec::new());
     }
     Ok(measured(figures, Vec::new()))
 }

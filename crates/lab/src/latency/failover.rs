@@ -40,6 +40,7 @@ pub fn measure(
     fault: Fault,
     victim: Victim,
     leader_option: Option<&str>,
+    kept: &mut Measured,
 ) -> Result<Measured, LatencyError> {
     // If no member names the leader yet, the node that was started first is taken.
     let leader = site.leader(0)?.unwrap_or(0);
@@ -49,6 +50,7 @@ pub fn measure(
         site.cluster.sql(struck)?.exec(&statement)?;
     }
     let load = Load::start(&site.cluster, &others, 1, None);
+    let _kept = load.keep_in(kept);
     interrupt::sleep(WARMUP)?;
     let quiet = Window::new(Instant::now(), LENGTH);
     sleep_until(quiet.to)?;

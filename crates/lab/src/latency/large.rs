@@ -64,7 +64,12 @@ impl Large {
 }
 
 /// Runs one trial. The large transaction is committed on the leader or on another node, and small ones on all three.
-pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, LatencyError> {
+pub fn measure(
+    site: &Site,
+    large: Large,
+    origin: Victim,
+    kept: &mut Measured,
+) -> Result<Measured, LatencyError> {
     // At the start, the node that was started first is the leader.
     let origin = match origin {
         Victim::Leader => 0,
@@ -74,6 +79,7 @@ pub fn measure(site: &Site, large: Large, origin: Victim) -> Result<Measured, La
     client.exec("CREATE TABLE sbtest.large (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")?;
     let load = Load::start(&site.cluster, &[0, 1, 2], 1, Some(RATE));
     interrupt::sleep(SETTLING)?;
+    let _kept = load.keep_in(kept);
     let usual = Window::new(Instant::now(), USUAL_LENGTH);
     sleep_until(usual.to)?;
     let views_before = number(&mut client, "wsrep_cluster_conf_id")?;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::figures::by_second;
 use super::site::ROWS;
+use crate::frame::Measured;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::sql::{Sql, SqlError};
 
@@ -63,12 +65,39 @@ impl Load {
         Self { notes, stop }
     }
 
+    /// Keeps the seconds from now on in `measured`, until the result is dropped.
+    pub fn keep_in<'a>(&self, measured: &'a mut Measured) -> Kept<'a> {
+        Kept {
+            notes: self.notes.clone(),
+            from: Instant::now(),
+            measured,
+        }
+    }
+
     /// The commits of each client so far, in order, with the client's node.
     pub fn commits(&self) -> Vec<(usize, Vec<Commit>)> {
         let clients = self.notes.iter();
         clients
             .map(|(node, notes)| (*node, notes.lock().clone()))
             .collect()
+    }
+}
+
+/// Keeps the seconds of a trial that ends early. When it is dropped, it notes the commits of each whole second since its
+/// begin.
+#[must_use]
+pub struct Kept<'a> {
+    notes: Vec<(usize, Arc<Notes>)>,
+    from: Instant,
+    measured: &'a mut Measured,
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        let clients = self.notes.iter();
+        let commits: Vec<Commit> = clients.flat_map(|(_, n)| n.lock().clone()).collect();
+        let seconds = self.from.elapsed().as_secs() as usize;
+        self.measured.per_second = by_second(&commits, self.from, seconds);
     }
 }
 
@@ -174,6 +203,25 @@ fn attempt(sql: &mut Option<Sql>, socket: &Path, statement: &str) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_that_ends_early_keeps_its_whole_seconds() {
+        let mut measured = Measured::default();
+        let from = Instant::now() - Duration::from_millis(2500);
+        let commit = |ms| Commit {
+            due: from,
+            done: from + Duration::from_millis(ms),
+        };
+        let notes = Notes(Mutex::new([10, 20, 1500, 2400].map(commit).to_vec()));
+        let load = Load {
+            notes: vec![(0, Arc::new(notes))],
+            stop: Arc::default(),
+        };
+        let mut kept = load.keep_in(&mut measured);
+        kept.from = from;
+        drop(kept);
+        assert_eq!(measured.per_second, [2, 1]);
+    }
 
     #[test]
     fn clients_share_no_row() {

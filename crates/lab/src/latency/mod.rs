@@ -140,7 +140,7 @@ impl Experiment<Sites> for Latency {
         measured: &mut Measured,
     ) -> Result<(), LabError> {
         let case = self.case(cell);
-        *measured = case.measure(&self.plan, site, cell.repetition)?;
+        *measured = case.measure(&self.plan, site, cell.repetition, measured)?;
         let verify = match case.ends_whole() {
             true => verify_identical,
             false => verify_running,

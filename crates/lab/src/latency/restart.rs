@@ -52,7 +52,7 @@ struct Restart {
 }
 
 /// Runs one trial.
-pub fn measure(site: &mut Site) -> Result<Measured, LatencyError> {
+pub fn measure(site: &mut Site, kept: &mut Measured) -> Result<Measured, LatencyError> {
     site.cluster.sql(0)?.exec(&format!(
         "CREATE TABLE {TABLE} (client INT, number INT, text VARCHAR(128), PRIMARY KEY (client, number))"
     ))?;
@@ -67,6 +67,8 @@ pub fn measure(site: &mut Site) -> Result<Measured, LatencyError> {
     }
     let seconds = began.elapsed().as_secs() as usize;
     let clients = load.end()?;
+    let commits: Vec<Commit> = clients.iter().flat_map(|c| c.commits.clone()).collect();
+    kept.per_second = by_second(&commits, began, seconds);
     check(site, &clients)?;
 
     let whole = Window {
@@ -78,7 +80,6 @@ pub fn measure(site: &mut Site) -> Result<Measured, LatencyError> {
         to: stopped,
     };
     let mut figures = figures(&clients, &restarts, whole);
-    let commits: Vec<Commit> = clients.iter().flat_map(|c| c.commits.clone()).collect();
     figures.extend([
         (
             "commits_per_s_before".to_string(),

@@ -83,6 +83,7 @@ pub fn measure(
     hindrance: Hindrance,
     victim: Victim,
     length: Duration,
+    kept: &mut Measured,
 ) -> Result<Measured, LatencyError> {
     let slow = node_of(victim);
     let node = site.cluster.node(slow);
@@ -91,12 +92,14 @@ pub fn measure(
             // The drop lifts the limit, so that the server can end fast.
             let share = CpuShare::new("slow")?;
             share.add(pid)?;
-            observe_both(site, slow, length, || Ok(share.limit(TENTH, CPU_PERIOD)?))
+            observe_both(site, slow, length, kept, || {
+                Ok(share.limit(TENTH, CPU_PERIOD)?)
+            })
         }
         (Hindrance::Cpu, None) => Err(LatencyError::NoCommits(slow + 1)),
         (Hindrance::Disk, _) => {
             let disk = SlowDisk::of(node);
-            let outcome = observe_both(site, slow, length, || Ok(disk.apply()?));
+            let outcome = observe_both(site, slow, length, kept, || Ok(disk.apply()?));
             disk.lift()?;
             outcome
         }
@@ -108,6 +111,7 @@ fn observe_both(
     site: &Site,
     slow: usize,
     length: Duration,
+    kept: &mut Measured,
     hinder: impl FnOnce() -> Result<(), LatencyError>,
 ) -> Result<Measured, LatencyError> {
     let others = [(slow + 1) % 3, (slow + 2) % 3];
@@ -125,6 +129,7 @@ fn observe_both(
 
     let steady = start(Some(rate));
     interrupt::sleep(SETTLING)?;
+    let _kept = steady.keep_in(kept);
     let began = Instant::now();
     let usual = observe(&steady, rate, length)?;
     let hindered_at = Instant::now();
