@@ -365,7 +365,7 @@ fn one_line(error: &impl ToString) -> String {
     let first = lines.next().unwrap_or_default();
     // A server that gives up says so last, after the cause.
     let is_cause = |line: &&str| line.contains("[ERROR]") && !line.ends_with("Aborting");
-    let cause = lines.clone().rfind(is_cause).or(lines.last());
+    let cause = lines.clone().rfind(is_cause).or(lines.next_back());
     cause.map_or(first.to_string(), |cause| format!("{first} {cause}"))
 }
 
