@@ -267,7 +267,7 @@ mod tests {
         let reason = |name| find(name, None).err().map(|error| error.to_string());
         assert!(reason("pxc").unwrap().contains("--systems"));
         assert!(reason("pxc").unwrap().contains("package sources"));
-        assert!(reason("oracle").unwrap().contains("plain, plain-binlog, semisync"));
+        assert!(reason("oracle").unwrap().contains("plain-binlog, semisync"));
     }
 
     #[test]
