@@ -45,6 +45,15 @@ const COUNTERS: [&str; 21] = [
     "wsrep_trireme_paced_ns",
 ];
 
+/// Further status variables that only grow. They were gauges once, so dashboards know their plain names: each has that
+/// and, beside it, the name with `_total`. Both are gauges, since a counter `x` and a gauge `x` may not be in one text.
+const FORMER_GAUGES: [&str; 4] = [
+    "wsrep_apply_waits",
+    "wsrep_trireme_leaderships_handed",
+    "wsrep_trireme_leaderships_needless",
+    "wsrep_trireme_leaderships_taken",
+];
+
 /// Writes all metrics of a node. If the server does not answer, the metrics only say so.
 pub(crate) fn text(seen: Result<&Sample, &DatabaseError>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
@@ -121,6 +130,10 @@ fn put_status(encoder: &mut DescriptorEncoder, name: &str, value: &str) -> fmt::
         }
     }
     if let Ok(number) = value.parse::<i64>() {
+        if FORMER_GAUGES.contains(&name) {
+            let total = format!("{name}_total");
+            put(encoder, &total, &help, &ConstGauge::new(number))?;
+        }
         return put(encoder, name, &help, &ConstGauge::new(number));
     }
     let number = match value {
@@ -184,6 +197,20 @@ mod tests {
         }
         assert!(!text.contains("3b1c0f2e"), "{text}");
         assert_eq!(lines.last(), Some(&"# EOF"));
+    }
+
+    /// A metric's name occurs once, as OpenMetrics demands.
+    #[test]
+    fn what_was_a_gauge_has_its_old_name_and_a_total() {
+        let sample = Sample::new(rows(&[("wsrep_apply_waits", "7")]), Vec::new());
+        let text = text(Ok(&sample)).unwrap();
+        for line in [
+            "wsrep_apply_waits 7\n",
+            "wsrep_apply_waits_total 7\n",
+            "# TYPE wsrep_apply_waits gauge\n",
+        ] {
+            assert_eq!(text.matches(line).count(), 1, "{line} in:\n{text}");
+        }
     }
 
     #[test]
