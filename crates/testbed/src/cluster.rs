@@ -104,6 +104,7 @@ impl Cluster {
     /// one. If no node left last, as after a crash of all, all start with their ordinary configuration and must find
     /// the longest history themselves.
     pub fn start(&mut self) -> Result<(), ClusterError> {
+        layout::check(&self.settings)?;
         self.check_ports()?;
         if !self.formed {
             self.fill_datadirs()?;

@@ -20,24 +20,7 @@ use crate::settings::Settings;
 impl Cluster {
     /// Lays out a new cluster: directory, ports, data directories and configuration. Starts nothing.
     pub fn create(mut settings: Settings, progress: fn(&str)) -> Result<Self, ClusterError> {
-        let connected = settings.provider.is_some() || settings.separate;
-        if settings.nodes == 0 || (settings.nodes > 1 && !connected) {
-            let reason = "a cluster needs at least 1 node, and a provider when it has several";
-            return Err(ClusterError::Settings(reason.to_string()));
-        }
-        if let Some(arg) = settings
-            .mariadbd_args
-            .iter()
-            .find(|arg| config::option_line(arg).is_none())
-        {
-            return Err(ClusterError::Settings(format!(
-                "mariadbd argument {arg:?} is not of the form --name[=value]"
-            )));
-        }
-        settings.server.program()?;
-        if settings.nodes > 1 && settings.provider.is_some() {
-            packages::check_sst(settings.sst_method)?;
-        }
+        check(&settings)?;
         if Self::exists(&settings.dir) {
             return Err(ClusterError::Exists(settings.dir));
         }
@@ -134,6 +117,29 @@ impl Cluster {
     }
 }
 
+/// Checks the settings, and that the programs that they need are installed.
+pub(super) fn check(settings: &Settings) -> Result<(), ClusterError> {
+    let connected = settings.provider.is_some() || settings.separate;
+    if settings.nodes == 0 || (settings.nodes > 1 && !connected) {
+        let reason = "a cluster needs at least 1 node, and a provider when it has several";
+        return Err(ClusterError::Settings(reason.to_string()));
+    }
+    if let Some(arg) = settings
+        .mariadbd_args
+        .iter()
+        .find(|arg| config::option_line(arg).is_none())
+    {
+        return Err(ClusterError::Settings(format!(
+            "mariadbd argument {arg:?} is not of the form --name[=value]"
+        )));
+    }
+    settings.server.program()?;
+    if settings.nodes > 1 && settings.provider.is_some() {
+        packages::check_sst(settings.sst_method)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +180,18 @@ mod tests {
             Cluster::open(&dir, |_| {}),
             Err(ClusterError::NotFound(_))
         ));
+    }
+
+    /// The settings of a stopped cluster may change.
+    #[test]
+    fn a_start_checks_the_settings_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("c");
+        let mut made = cluster_without_servers(&dir, &temp.path().join("t")).unwrap();
+        made.settings_mut().mariadbd_args = vec!["innodb_buffer_pool_size=1G".to_owned()];
+        let error = made.start().unwrap_err().to_string();
+        assert!(error.contains("not of the form --name[=value]"), "{error}");
+        assert!(!made.node(0).my_cnf().exists());
     }
 
     #[test]
