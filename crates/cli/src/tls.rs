@@ -1,18 +1,19 @@
 //! `trireme tls` and `trireme secret`: their arguments and messages. `trireme-encryption` does the work.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod enable;
 
-use clap::{Args, Subcommand, ValueEnum};
-use trireme_agent::{Endpoint, Login};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use trireme_encryption::{
-    ChangeOver, ChangeOverError, Days, Expectation, NodeName, Phase, Report, Secret, SecretError,
-    Snippet, Store, StoreError, change_over, check_files, check_peer, parse_endpoint,
+    ChangeOverError, Days, Expectation, NodeName, Report, Secret, SecretError, Snippet, Store,
+    StoreError, check_files, check_peer,
 };
 use trireme_testbed::output::line;
 use trireme_tls::Files;
 
-use crate::login::{PASSWORD, PasswordError, password};
+use crate::login::PasswordError;
+use enable::{EnableArgs, enable};
 
 /// The default directory of a node's TLS files, on the node.
 const NODE_DIR: &str = "/etc/mysql/trireme";
@@ -181,43 +182,6 @@ impl FileArgs {
     }
 }
 
-/// Arguments of `tls enable`.
-#[derive(Args)]
-pub struct EnableArgs {
-    /// Files, as paths on each server; %n stands for its wsrep_node_name. A node with files of its own keeps these.
-    #[command(flatten)]
-    files: FileArgs,
-    /// An SQL user that may set global variables.
-    #[arg(long, value_name = "NAME", default_value = "root")]
-    user: String,
-    /// A file with its password (or TRIREME_PASSWORD in the environment) [default: none].
-    #[arg(long, value_name = "FILE")]
-    password_file: Option<PathBuf>,
-    /// Members without SQL: arbitrators. They are restarted by hand after the step accept-both.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    others: usize,
-    /// The last step to take.
-    #[arg(long, value_enum, default_value = "refuse-plaintext")]
-    until: Step,
-    /// The time that a node has to settle after a step.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    patience: u64,
-    /// All nodes of the cluster: host, host:port, or the path of a Unix socket.
-    #[arg(value_name = "SERVER", required = true, value_parser = parse_endpoint)]
-    servers: Vec<Endpoint>,
-}
-
-/// The steps of `tls enable`.
-#[derive(Clone, Copy, ValueEnum)]
-enum Step {
-    /// Nodes dial plaintext and accept both.
-    AcceptBoth,
-    /// Nodes dial TLS and accept both.
-    DialTls,
-    /// Nodes dial and accept only TLS.
-    RefusePlaintext,
-}
-
 /// The reason why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsCommandError {
@@ -346,41 +310,4 @@ fn tell(report: &Report) -> usize {
         .iter()
         .for_each(|bad| line(&format!("WRONG {bad}")));
     report.bad().len()
-}
-
-fn enable(args: EnableArgs) -> Result<(), TlsCommandError> {
-    let password = password(args.password_file.as_deref(), PASSWORD)?;
-    let until = match args.until {
-        Step::AcceptBoth => Phase::AcceptBoth,
-        Step::DialTls => Phase::DialTls,
-        Step::RefusePlaintext => Phase::RefusePlaintext,
-    };
-    let login = |endpoint| Login {
-        endpoint,
-        user: args.user.clone(),
-        password: password.clone(),
-    };
-    let change = ChangeOver {
-        servers: args.servers.into_iter().map(login).collect(),
-        others: args.others,
-        files: args.files.files(),
-        until,
-        timeout: Duration::from_secs(args.patience),
-    };
-    let has_changed = change_over(&change, line)?;
-    if !has_changed {
-        line("nothing to do: the nodes have taken these steps");
-    }
-    match until {
-        Phase::RefusePlaintext => line(
-            "all group traffic is encrypted. SET lasts until a restart: now put wsrep_provider_options of trireme-tls.cnf into the \
-             configuration of each node (without it a node that restarts stays outside)",
-        ),
-        _ if args.others > 0 => line(
-            "now restart each arbitrator with socket.ssl_cert, socket.ssl_key and socket.ssl_ca, then run this command again for the \
-             other steps",
-        ),
-        _ => line("run this command again for the other steps"),
-    }
-    Ok(())
 }
