@@ -1,7 +1,7 @@
 //! Parses the addresses in the server's variables. Pure.
 
 use trireme_agent::Endpoint;
-use trireme_node::url::HostPort;
+use trireme_node::url::{HostPort, is_loopback};
 
 /// MariaDB's default port.
 const SQL_PORT: u16 = 3306;
@@ -14,6 +14,14 @@ pub(crate) fn endpoint(entry: &str) -> Option<Endpoint> {
     let entry = entry.trim();
     let (host, port) = split(entry.strip_suffix(":0").unwrap_or(entry), SQL_PORT)?;
     Some(Endpoint::Tcp { host, port })
+}
+
+/// Whether the server runs on this machine, by its endpoint.
+pub(crate) fn is_here(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Socket(_) => true,
+        Endpoint::Tcp { host, .. } => is_loopback(host),
+    }
 }
 
 /// The group addresses in `wsrep_cluster_address`, as `host:port`.

@@ -65,26 +65,10 @@ struct Row {
 impl ConflictsReport {
     /// Reports the counts of all nodes. Adds the recent conflicts of the first node, if its files are on this machine.
     pub fn of_cluster(survey: &Survey) -> Self {
-        let mut notes = Vec::new();
-        let here = survey.first().and_then(|node| {
-            let dir = base_dir(node)?;
-            match state_file::read(&dir) {
-                Ok(Some(state)) => Some(state),
-                Ok(None) => {
-                    notes.push(ConflictsError::Missing(dir).to_string());
-                    None
-                }
-                Err(error) => {
-                    notes.push(error.to_string());
-                    None
-                }
-            }
-        });
-        if here.is_none() && notes.is_empty() {
-            notes.push(
-                "the node's files are not on this machine: run it there, or with --dir DATADIR, to see the single conflicts".to_owned(),
-            );
-        }
+        let (recent, mut notes) = match state_of_first(survey) {
+            Ok(state) => (Some(recent(&state)), Vec::new()),
+            Err(why) => (None, vec![why]),
+        };
         notes.extend(
             survey
                 .silent()
@@ -94,7 +78,7 @@ impl ConflictsReport {
         Self {
             version: 1,
             nodes: survey.nodes().map(counts).collect(),
-            recent: here.as_ref().map(recent),
+            recent,
             notes,
         }
     }
@@ -224,11 +208,27 @@ fn counts(node: &Node) -> Counts {
     }
 }
 
-/// The directory of the node's state file; None if it is not on this machine.
-fn base_dir(node: &Node) -> Option<PathBuf> {
-    let datadir = PathBuf::from(node.variable("datadir"));
-    let dir = datadir.join(node.option("base_dir"));
-    dir.is_dir().then_some(dir)
+/// Reads the state file of the node that was asked first, or returns the reason why there is none. Another node may
+/// have the same data directory on its machine, so the name in the file must be that of the node.
+fn state_of_first(survey: &Survey) -> Result<StateFile, String> {
+    let name = survey.first().map_or("", Node::name);
+    let elsewhere = || {
+        format!(
+            "the single conflicts are in the files of {0}: run `trireme conflicts` on the machine of {0}, by its socket or with --dir DATADIR",
+            clipped(name, 40)
+        )
+    };
+    let node = survey.first_here().ok_or_else(elsewhere)?;
+    let dir = Path::new(node.variable("datadir")).join(node.option("base_dir"));
+    if !dir.is_dir() {
+        return Err(elsewhere());
+    }
+    match state_file::read(&dir) {
+        Ok(Some(state)) if state.node.name == name => Ok(state),
+        Ok(Some(_)) => Err(elsewhere()),
+        Ok(None) => Err(ConflictsError::Missing(dir).to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -237,7 +237,7 @@ mod tests {
     use crate::node::testing::node;
     use crate::survey::Member;
     use trireme_agent::Endpoint;
-    use trireme_node::state_file::{Conflicts, NodeNames};
+    use trireme_node::state_file::{Conflicts, NodeNames, STATE_FILE};
 
     fn state(conflict: ConflictLine) -> StateFile {
         StateFile {
@@ -296,6 +296,34 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("--dir DATADIR"), "{text}");
+    }
+
+    #[test]
+    fn only_the_files_of_the_node_that_was_asked_are_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let datadir = temp.path().to_str().unwrap();
+        let file = state(ConflictLine::default()).encode();
+        std::fs::write(temp.path().join(STATE_FILE), file).unwrap();
+        let ask = |endpoint, name| {
+            let answer = Ok(node(name, &[("@datadir", datadir), ("base_dir", "")]));
+            let member = Member { endpoint, answer };
+            ConflictsReport::of_cluster(&Survey::of(vec![member], 0))
+        };
+        let tcp = |host: &str| Endpoint::Tcp {
+            host: host.to_owned(),
+            port: 3306,
+        };
+        let socket = || Endpoint::Socket("/s".into());
+        for endpoint in [socket(), tcp("127.0.0.1"), tcp("localhost")] {
+            assert!(ask(endpoint, "n1").recent.is_some());
+        }
+        // The same path on another machine, and a tunnel or a container.
+        for (endpoint, name) in [(tcp("192.0.2.2"), "n1"), (socket(), "n2")] {
+            let report = ask(endpoint, name);
+            assert!(report.recent.is_none());
+            let place = format!("on the machine of {name}");
+            assert!(report.notes[0].contains(&place), "{:?}", report.notes);
+        }
     }
 
     #[test]

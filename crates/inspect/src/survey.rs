@@ -108,6 +108,13 @@ impl Survey {
         self.members.get(self.first)?.answer.as_ref().ok()
     }
 
+    /// The node that was asked first, if it runs on this machine.
+    pub(crate) fn first_here(&self) -> Option<&Node> {
+        let member = self.members.get(self.first)?;
+        let node = member.answer.as_ref().ok()?;
+        address::is_here(&member.endpoint).then_some(node)
+    }
+
     /// The nodes that answered.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.members
