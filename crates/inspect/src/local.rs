@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::process::Command;
 
 /// The most bytes to read of a file in /proc or of `trireme.gvwstate.dat`.
 const MAX_SMALL_BYTES: u64 = 1 << 20;
@@ -40,6 +41,21 @@ pub(crate) fn end_of(file: &Path, max_bytes: u64) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(max_bytes).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Runs a program for at most 5 s, and returns its output. None if it is not here, fails or prints nothing.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new("timeout");
+    let done = command.args(["5", program]).args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    (done.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// Reads the last lines that a unit of systemd has printed: a server's error log, if `log_error` is empty.
+pub(crate) fn journal(unit: &str, lines: u32) -> Option<String> {
+    let lines = lines.to_string();
+    let arguments = ["-u", unit, "-n", &lines, "--no-pager", "-o", "cat", "-q"];
+    output("journalctl", &arguments)
 }
 
 /// The files of a write-set log.
@@ -83,6 +99,13 @@ pub(crate) fn replica(datadir: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_has_little_time() {
+        assert_eq!(output("echo", &["x"]).as_deref(), Some("x\n"));
+        assert_eq!(output("no-such-program-trireme", &[]), None);
+        assert_eq!(output("sleep", &["60"]), None);
+    }
 
     #[test]
     fn the_end_of_a_log_is_read() {

@@ -76,7 +76,7 @@ pub(crate) fn losses(is_primary: bool, total: u64, mut voters: Vec<Voter>) -> Lo
     let why = match (survives, voters) {
         (0, 1) => "it is the only voter; add two nodes, or a node and an arbitrator".to_owned(),
         (0, 2) => format!(
-            "{votes}: without either of the two the other one waits; add a node or an arbitrator"
+            "{votes}: without either of the two the other one waits; bring back a missing member, or add a node or an arbitrator"
         ),
         (0, _) => format!("{votes}: the rest has none without the heaviest; change pc.weight"),
         (n, _) => format!(

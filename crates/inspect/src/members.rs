@@ -4,10 +4,19 @@ use crate::address;
 use crate::node::Node;
 use crate::survey::Survey;
 
-/// The group addresses in `wsrep_cluster_address` that belong to no member of the view, as far as is known.
-pub(crate) fn missing(survey: &Survey) -> Vec<String> {
+/// The group addresses in `wsrep_cluster_address` that belong to no node of the view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Absent {
+    /// More addresses than the view has arbitrators: some of their members are missing.
+    pub(crate) missing: Vec<String>,
+    /// At most as many addresses as arbitrators, whose addresses no node tells: perhaps these.
+    pub(crate) doubtful: Vec<String>,
+}
+
+/// Finds the absent members, as far as is known.
+pub(crate) fn absent(survey: &Survey) -> Absent {
     let Some(first) = survey.nodes().next() else {
-        return Vec::new();
+        return Absent::default();
     };
     let mut named = address::named(first.variable("wsrep_cluster_address"));
     named.sort();
@@ -29,9 +38,19 @@ pub(crate) fn missing(survey: &Survey) -> Vec<String> {
             }
         }
     }
-    match named.len() <= survey.without_database() {
-        true => Vec::new(),
-        false => named,
+    let (missing, doubtful) = match named.len() <= survey.without_database() {
+        true => (Vec::new(), named),
+        false => (named, Vec::new()),
+    };
+    Absent { missing, doubtful }
+}
+
+/// The clause that goes with a number of absent addresses, if the view has arbitrators.
+pub(crate) fn unless_arbitrators(addresses: usize, arbitrators: usize) -> &'static str {
+    match (addresses, arbitrators) {
+        (_, 0) => "",
+        (1, _) => ", unless it is the arbitrator",
+        _ => ", except arbitrators",
     }
 }
 
@@ -47,9 +66,12 @@ mod tests {
     #[test]
     fn a_member_that_is_named_and_not_there_is_missing() {
         let two = || vec![member(node("node1", &[])), member(node("node2", &[]))];
-        assert_eq!(missing(&Survey::of(two(), 0)), ["192.0.2.3:4567"]);
+        let third = || vec!["192.0.2.3:4567".to_owned()];
+        let found = absent(&Survey::of(two(), 0));
+        assert_eq!((found.missing, found.doubtful), (third(), Vec::new()));
         // It may be the arbitrator.
-        assert!(missing(&Survey::of(two(), 1)).is_empty());
+        let found = absent(&Survey::of(two(), 1));
+        assert_eq!((found.missing, found.doubtful), (Vec::new(), third()));
         let mut silent = two();
         silent.push(Member {
             endpoint: Endpoint::Tcp {
@@ -60,6 +82,6 @@ mod tests {
                 endpoint: String::new(),
             }),
         });
-        assert!(missing(&Survey::of(silent, 0)).is_empty());
+        assert_eq!(absent(&Survey::of(silent, 0)), Absent::default());
     }
 }

@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use trireme_agent::{Database, Endpoint, Login};
+use trireme_agent::{Database, Login};
 
 use super::facts::{Facts, Process, Seen, Tables};
 use super::host;
+use crate::address;
 use crate::members;
 use crate::node::Node;
 use crate::refusal::Refusal;
@@ -32,7 +33,7 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
     let survey = Survey::take(login)?;
     let mut facts = Facts {
         arbitrators: survey.without_database(),
-        missing: members::missing(&survey),
+        absent: members::absent(&survey),
         silent: survey
             .silent()
             .map(|(endpoint, refusal)| (endpoint.to_string(), refusal.to_string()))
@@ -61,7 +62,7 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
         }
     });
     facts.tables = tables(login);
-    if is_here(&login.endpoint) {
+    if address::is_here(&login.endpoint) {
         facts.host = facts.first().and_then(host::examine);
     }
     Ok(facts)
@@ -136,13 +137,5 @@ fn tables(login: &Login) -> Tables {
                 .collect()
         }),
         not_innodb: names(NOT_INNODB),
-    }
-}
-
-/// Whether the server runs on this machine, by its endpoint.
-fn is_here(endpoint: &Endpoint) -> bool {
-    match endpoint {
-        Endpoint::Socket(_) => true,
-        Endpoint::Tcp { host, .. } => trireme_node::url::is_loopback(host),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::members::Absent;
 use crate::node::Node;
 use crate::text::clipped;
 
@@ -20,7 +21,7 @@ pub(crate) struct Facts {
     pub(crate) silent: Vec<(String, String)>,
     pub(crate) arbitrators: usize,
     /// The group addresses in `wsrep_cluster_address` without a member.
-    pub(crate) missing: Vec<String>,
+    pub(crate) absent: Absent,
     /// The tables of one node: all nodes have the same.
     pub(crate) tables: Tables,
     /// The first node's machine, if it is this one.
@@ -66,13 +67,15 @@ pub(crate) struct Host {
     pub(crate) damaged: Vec<String>,
     /// The needed programs that were found.
     pub(crate) programs: BTreeSet<&'static str>,
+    /// Whether the server's configuration asks for encrypted snapshots.
+    pub(crate) sst_encrypts: bool,
     /// Whether `repl.mark_dir` is on a file system in memory.
     pub(crate) mark_dir_in_memory: Option<bool>,
     /// The arguments of the server's process.
     pub(crate) arguments: Option<Vec<String>>,
     /// The names of the variables in the environment of the server's process.
     pub(crate) environment: Option<Vec<String>>,
-    /// The end of the server's error log.
+    /// The end of the server's error log, or of its unit's journal.
     pub(crate) error_log: Option<String>,
     pub(crate) security_files: Vec<SecurityFile>,
     /// Other data directories with the same replica id.

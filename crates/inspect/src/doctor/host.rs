@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use trireme_tls::{days_left, exposed_mode};
 
 use super::facts::{Host, SecurityFile};
-use crate::local::{end_of, file_names, log_files, replica, small};
+use super::sst;
+use crate::local::{end_of, file_names, journal, log_files, output, replica, small};
 use crate::node::Node;
 
 /// The most bytes to read from the end of an error log.
 const MAX_LOG_BYTES: u64 = 4 << 20;
+/// The most lines to read of a journal.
+const MAX_JOURNAL_LINES: u32 = 20_000;
 /// `f_type` of tmpfs and ramfs.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// The directories of programs.
@@ -27,7 +29,7 @@ const SECURITY_FILES: [(&str, bool); 5] = [
     ("socket.ssl_password_file", true),
     ("repl.secret_file", true),
 ];
-const PROGRAMS: [&str; 4] = ["rsync", "mariadb-backup", "mbstream", "socat"];
+const PROGRAMS: [&str; 5] = ["rsync", "mariadb-backup", "mbstream", "socat", "stunnel"];
 
 /// Examines the machine of a node; None if its data directory is not here or cannot be read.
 pub(super) fn examine(node: &Node) -> Option<Host> {
@@ -39,6 +41,8 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
         dir => within(dir),
     };
     let pid = pid(&within(node.variable("pid_file")));
+    let unit = pid.and_then(unit);
+    let arguments = pid.and_then(|pid| words(&format!("/proc/{pid}/cmdline")));
     let files = log_files(&log_dir, &file_names(&log_dir).unwrap_or_default());
     Some(Host {
         log_volume: volume(&log_dir),
@@ -47,17 +51,21 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
         damaged: files.damaged,
         programs: programs(),
         mark_dir_in_memory: is_in_memory(Path::new(node.option("repl.mark_dir"))),
-        arguments: pid.and_then(|pid| words(&format!("/proc/{pid}/cmdline"))),
+        sst_encrypts: sst::encrypts(arguments.as_deref().unwrap_or_default()),
+        arguments,
         environment: pid
             .and_then(|pid| words(&format!("/proc/{pid}/environ")))
             .map(|all| {
                 let name = |pair: String| pair.split('=').next().unwrap_or_default().to_owned();
                 all.into_iter().map(name).collect()
             }),
-        error_log: end_of(&within(node.variable("log_error")), MAX_LOG_BYTES),
+        error_log: match node.variable("log_error") {
+            "" => (unit.as_deref()).and_then(|unit| journal(unit, MAX_JOURNAL_LINES)),
+            file => end_of(&within(file), MAX_LOG_BYTES),
+        },
         security_files: security_files(node),
         same_replica: same_replica(&datadir),
-        start_timeout_s: start_timeout_s(pid),
+        start_timeout_s: unit.as_deref().and_then(start_timeout_s),
         agent_answers: agent_answers(),
     })
 }
@@ -135,20 +143,20 @@ fn same_replica(datadir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The start timeout of the unit that runs the process, in seconds; None if no unit does.
-fn start_timeout_s(pid: Option<u32>) -> Option<f64> {
-    let cgroup = small(Path::new(&format!("/proc/{}/cgroup", pid?)))?;
-    let unit = cgroup
-        .trim()
-        .rsplit('/')
-        .next()
-        .filter(|unit| unit.ends_with(".service"))?;
-    let shown = Command::new("systemctl")
-        .args(["show", "--property=TimeoutStartUSec", "--", unit])
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-    systemd_seconds(text.trim().strip_prefix("TimeoutStartUSec=")?)
+/// The unit of systemd that runs the process.
+fn unit(pid: u32) -> Option<String> {
+    let cgroup = small(Path::new(&format!("/proc/{pid}/cgroup")))?;
+    let unit = cgroup.trim().rsplit('/').next()?;
+    unit.ends_with(".service").then(|| unit.to_owned())
+}
+
+/// The start timeout of a unit, in seconds.
+fn start_timeout_s(unit: &str) -> Option<f64> {
+    let shown = output(
+        "systemctl",
+        &["show", "--property=TimeoutStartUSec", "--", unit],
+    )?;
+    systemd_seconds(shown.trim().strip_prefix("TimeoutStartUSec=")?)
 }
 
 /// Parses systemd's time spans: `1min 30s`, `infinity`.

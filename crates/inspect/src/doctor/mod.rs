@@ -8,6 +8,7 @@ mod facts;
 mod finding;
 mod host;
 mod outages;
+mod sst;
 #[cfg(test)]
 mod tests;
 

@@ -27,6 +27,8 @@ pub struct StatusReport {
     not_asked: usize,
     /// The addresses in `wsrep_cluster_address` without a member.
     missing: Vec<String>,
+    /// Such addresses, of which each may be an arbitrator's.
+    perhaps_missing: Vec<String>,
     /// Sentences on the faults.
     notes: Vec<String>,
 }
@@ -60,10 +62,8 @@ impl StatusReport {
             .iter()
             .map(|member| row(member, leader, newest.unwrap_or(-1)))
             .collect();
-        let missing = members::missing(survey)
-            .iter()
-            .map(|address| bounded(address))
-            .collect();
+        let absent = members::absent(survey);
+        let shortened = |addresses: &[String]| addresses.iter().map(|at| bounded(at)).collect();
         let cluster = Cluster {
             name: bounded(first.variable("wsrep_cluster_name")),
             uuid: bounded(first.status("wsrep_cluster_state_uuid")),
@@ -87,7 +87,8 @@ impl StatusReport {
             members,
             arbitrators: survey.without_database(),
             not_asked: survey.left_off(),
-            missing,
+            missing: shortened(&absent.missing),
+            perhaps_missing: shortened(&absent.doubtful),
             notes: Vec::new(),
             cluster,
         };

@@ -1,6 +1,7 @@
 //! The notes of the status report: one sentence for each fault.
 
 use super::StatusReport;
+use crate::members::unless_arbitrators;
 use crate::survey::Survey;
 use crate::text::{clipped, shown};
 
@@ -13,15 +14,18 @@ pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !report.missing.is_empty() {
-        let names: Vec<String> = report
-            .missing
+    for absent in [&report.missing, &report.perhaps_missing] {
+        if absent.is_empty() {
+            continue;
+        }
+        let names: Vec<String> = absent
             .iter()
             .take(8)
             .map(|name| clipped(name, 48))
             .collect();
         notes.push(format!(
-            "not here: {} (in wsrep_cluster_address): down, cut off, or taken out of the cluster for good",
+            "not here{}: {} (in wsrep_cluster_address): down, cut off, or taken out of the cluster for good",
+            unless_arbitrators(absent.len(), report.arbitrators),
             names.join(", ")
         ));
     }
@@ -50,7 +54,8 @@ pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
         .find(|node| !node.status("wsrep_trireme_lost_from").is_empty())
     {
         notes.push(format!(
-            "acknowledged commits from {} on may be lost (docs/protocol.md, rule 4)",
+            "acknowledged commits from {} on may be lost: compare with binary logs, backups or the applications \
+             (docs/guarantees.md, sections 4 and 6)",
             shown(node.status("wsrep_trireme_lost_from"))
         ));
     }

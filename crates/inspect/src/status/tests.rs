@@ -90,6 +90,36 @@ fn the_missing_and_the_silent_are_named() {
     assert_eq!(json["members"][2]["state"], serde_json::Value::Null);
 }
 
+/// Two nodes and an arbitrator: no node tells the arbitrator's address.
+#[test]
+fn a_dead_node_beside_an_arbitrator_is_doubtful() {
+    let two = [
+        ("wsrep_cluster_size", "2"),
+        ("wsrep_cluster_weight", "2"),
+        ("@wsrep_cluster_address", "gcomm://192.0.2.1,192.0.2.2"),
+    ];
+    let survey = Survey::of(vec![member(node("node1", &two))], 1);
+    let report = StatusReport::new(&survey);
+    let flat = report.notes.join(" ");
+    let line = "not here, unless it is the arbitrator: 192.0.2.2:4567";
+    assert!(flat.contains(line), "{flat}");
+    assert!(report.losses.why.contains("bring back a missing member"));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["perhaps_missing"][0], "192.0.2.2:4567");
+    assert_eq!(json["missing"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn lost_commits_come_with_the_remedy() {
+    let lost = [("wsrep_trireme_lost_from", "uuid:7")];
+    let notes = report(vec![node("node1", &lost)]).notes.join(" ");
+    assert!(
+        notes.contains("from uuid:7 on may be lost: compare"),
+        "{notes}"
+    );
+    assert!(notes.contains("docs/guarantees.md"), "{notes}");
+}
+
 #[test]
 fn without_a_majority_the_next_command_is_named() {
     let alone = [

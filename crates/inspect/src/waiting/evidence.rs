@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::local::{end_of, file_names, log_files, replica, small};
+use crate::local::{end_of, file_names, journal, log_files, replica, small};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
 
@@ -13,6 +13,11 @@ use trireme_node::state_file::StateFile;
 const MAX_LOG_BYTES: u64 = 1 << 20;
 /// A volume with fewer free bytes is full.
 pub(super) const FULL_BYTES: u64 = 2 << 20;
+/// The data directory of Debian's server, whose error log is in /var/log/mysql, or in the journal of its unit.
+const SYSTEM_DATADIR: &str = "/var/lib/mysql";
+const UNIT: &str = "mariadb";
+/// The most lines to read of the journal.
+const MAX_JOURNAL_LINES: u32 = 200;
 
 /// All evidence about a node.
 #[derive(Debug, Default)]
@@ -29,6 +34,8 @@ pub(super) struct Evidence {
     pub(super) log_bytes: u64,
     pub(super) damaged: usize,
     pub(super) free_bytes: Option<u64>,
+    /// Whether an error log was found and read.
+    pub(super) has_error_log: bool,
     /// The last line of the error log that explains a wait, and the last error.
     pub(super) told: Told,
 }
@@ -70,9 +77,14 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         Err(error) => (None, Some(error.to_string())),
     };
     let files = log_files(dir, &names);
-    let log = error_log
+    let log = match error_log
         .map(Path::to_owned)
-        .or_else(|| usual_error_log(dir, &names));
+        .or_else(|| usual_error_log(dir, &names))
+    {
+        Some(file) => end_of(&file, MAX_LOG_BYTES),
+        None if dir == Path::new(SYSTEM_DATADIR) => journal(UNIT, MAX_JOURNAL_LINES),
+        None => None,
+    };
     Ok(Evidence {
         state_age_ms: state_file::age_ms(dir).unwrap_or(0),
         server: server(dir, state.as_ref()),
@@ -86,10 +98,8 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         free_bytes: rustix::fs::statvfs(dir)
             .ok()
             .map(|volume| volume.f_bavail * volume.f_frsize),
-        told: log
-            .and_then(|file| end_of(&file, MAX_LOG_BYTES))
-            .map(|text| told(&text))
-            .unwrap_or_default(),
+        has_error_log: log.is_some(),
+        told: log.map(|text| told(&text)).unwrap_or_default(),
     })
 }
 
@@ -106,7 +116,7 @@ fn usual_error_log(dir: &Path, names: &[String]) -> Option<PathBuf> {
     ];
     let system = system
         .into_iter()
-        .filter(|_| dir == Path::new("/var/lib/mysql"));
+        .filter(|_| dir == Path::new(SYSTEM_DATADIR));
     own.into_iter()
         .chain(beside)
         .chain(system)

@@ -111,6 +111,9 @@ impl WaitingReport {
         if state.is_none() && evidence.unreadable.is_none() {
             notes.push("no trireme-state.json: an older library, or the node has not started since; this is from its other files".to_owned());
         }
+        if !evidence.has_error_log && (state.is_none() || evidence.server == Server::Down) {
+            notes.push("no error log was found: see `journalctl -u mariadb`, or name it with --error-log FILE".to_owned());
+        }
         if state.is_some_and(|state| state.state.amnesiac) {
             notes.push("this replica may lack entries that it acknowledged: it has no vote until it has caught up".to_owned());
         }

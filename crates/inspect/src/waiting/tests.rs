@@ -203,13 +203,25 @@ fn without_a_state_file_the_error_log_is_asked() {
             .contains("no trireme-state.json")
     );
     old.told = Told::default();
-    assert_cause(&old, "its files do not tell of a wait", "--error-log");
+    assert_cause(&old, "its files do not tell of a wait", "error log");
     old.unreadable = Some("x has version 9: upgrade the package trireme".to_owned());
     assert!(
         WaitingReport::of(&old)
             .text()
             .contains("upgrade the package")
     );
+}
+
+/// Debian's server has no error log in a file.
+#[test]
+fn without_an_error_log_the_journal_is_named() {
+    let mut down = running(state(None));
+    down.server = Server::Down;
+    let text = |evidence: &Evidence| WaitingReport::of(evidence).text();
+    assert!(text(&down).contains("journalctl -u mariadb"));
+    down.has_error_log = true;
+    assert!(!text(&down).contains("journalctl"));
+    assert!(!text(&running(state(None))).contains("journalctl"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
                 "{name} has told nothing for {}, though its process runs",
                 age(silence_s(evidence))
             ),
-            "its disk may hang (dmesg, iostat -x), or the process be stuck: see the end of its error log",
+            "its disk may hang (dmesg, iostat -x), or the process be stuck: see the end of its error log (or journalctl -u mariadb)",
         ),
         (Some(state), _) => match &state.waits_for {
             Some(waits) => waiting(evidence, &name, state, waits),
@@ -257,7 +257,7 @@ fn from_log(evidence: &Evidence, name: &str) -> Verdict {
         (None, None) => verdict_of(
             false,
             format!("{name} runs; its files do not tell of a wait"),
-            "ask it by SQL (trireme status), or name its error log with --error-log FILE",
+            "ask it by SQL (trireme status), or see its error log",
         ),
     }
 }

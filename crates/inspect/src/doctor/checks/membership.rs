@@ -3,6 +3,7 @@
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::losses::{losses, voters};
+use crate::members::{Absent, unless_arbitrators};
 use crate::node::Node;
 
 pub(crate) fn majority(facts: &Facts) -> Finding {
@@ -32,16 +33,25 @@ pub(crate) fn answers(facts: &Facts) -> Finding {
 }
 
 pub(crate) fn missing(facts: &Facts) -> Finding {
-    match facts.missing.is_empty() {
-        true => Finding::ok("all members that wsrep_cluster_address names are there"),
-        false => Finding::failed(
-            format!(
-                "named in wsrep_cluster_address, and not there: {}",
-                list(&facts.missing)
-            ),
-            "start mariadb there, or mend its network; take a node that is gone for good out of wsrep_cluster_address",
-        ),
+    let remedy = "start mariadb there, or mend its network; take a node that is gone for good out of wsrep_cluster_address";
+    let of = |addresses: &[String]| {
+        format!(
+            "named in wsrep_cluster_address, and not there{}: {}",
+            unless_arbitrators(addresses.len(), facts.arbitrators),
+            list(addresses)
+        )
+    };
+    let Absent { missing, doubtful } = &facts.absent;
+    if !missing.is_empty() {
+        return Finding::failed(of(missing), remedy);
     }
+    if !doubtful.is_empty() {
+        return Finding {
+            remedy: format!("if it is a node: {remedy}"),
+            ..Finding::unknown(of(doubtful))
+        };
+    }
+    Finding::ok("all members that wsrep_cluster_address names are there")
 }
 
 pub(crate) fn in_step(facts: &Facts) -> Finding {
@@ -107,7 +117,7 @@ pub(crate) fn loss(facts: &Facts) -> Finding {
     match losses.survives {
         0 => Finding::failed(
             format!("survives the loss of no member now: {}", losses.why),
-            "three voters at least, of equal weight: a third node, or `trireme arbitrator`",
+            "bring back a missing member; three voters at least, of equal weight: a third node, or `trireme arbitrator`",
         ),
         n => Finding::ok(format!(
             "survives the loss of {n} member(s) now: {}",

@@ -91,14 +91,16 @@ pub(crate) fn ist_window(facts: &Facts) -> Finding {
     let Some(node) = facts.first() else {
         return Finding::unknown("no node answers");
     };
-    let seen = facts
-        .host
-        .as_ref()
-        .and_then(|host| longest_outage_s(host.error_log.as_deref()?));
+    let error_log = facts.host.as_ref().map(|host| host.error_log.as_deref());
+    let seen = error_log.flatten().and_then(longest_outage_s);
     let outage_s = seen.unwrap_or(ASSUMED_OUTAGE_S);
-    let what = match seen {
-        Some(seconds) => format!("the longest restart in the error log took {:.0} s", seconds),
-        None => format!("a restart may take {:.0} min", ASSUMED_OUTAGE_S / 60.0),
+    let assumed = format!("a restart may take {:.0} min", ASSUMED_OUTAGE_S / 60.0);
+    let what = match (seen, error_log) {
+        (Some(seconds), _) => format!("the longest restart in the error log took {seconds:.0} s"),
+        (None, Some(None)) => {
+            format!("{assumed} (the error log was not read; it may be in journalctl -u mariadb)")
+        }
+        (None, _) => assumed,
     };
     let Some(minutes) = log_minutes(node) else {
         return match commits_per_second(node) {

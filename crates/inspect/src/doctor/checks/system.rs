@@ -71,15 +71,13 @@ pub(crate) fn start_timeout(facts: &Facts) -> Finding {
 pub(crate) fn sst_programs(facts: &Facts) -> Finding {
     with_host(facts, |host, node| {
         let needed: &[&str] = match node.variable("wsrep_sst_method") {
+            "rsync" | "rsync_wan" if host.sst_encrypts => &["rsync", "stunnel"],
             "rsync" | "rsync_wan" => &["rsync"],
             "mariabackup" | "xtrabackup-v2" => &["mariadb-backup", "mbstream", "socat"],
             _ => &[],
         };
-        let lacking: Vec<String> = needed
-            .iter()
-            .filter(|name| !host.programs.contains(*name))
-            .map(|name| (*name).to_owned())
-            .collect();
+        let mut lacking = needed.to_vec();
+        lacking.retain(|name| !host.programs.contains(name));
         match lacking.is_empty() {
             true => Finding::ok("the programs of wsrep_sst_method are installed"),
             false => Finding::failed(
@@ -88,7 +86,7 @@ pub(crate) fn sst_programs(facts: &Facts) -> Finding {
                     node.variable("wsrep_sst_method"),
                     list(&lacking)
                 ),
-                "apt-get install rsync socat mariadb-backup, on every node",
+                "apt-get install rsync socat mariadb-backup, and stunnel4 if [sst] encrypts, on every node",
             ),
         }
     })

@@ -61,6 +61,7 @@ pub(super) fn all_broken() -> Vec<Broken> {
             ("wsrep_cluster_status", "non-Primary")
         ),
         cluster!("missing-members", Failed, "192.0.2.3:4567", |facts| facts
+            .absent
             .missing =
             one("192.0.2.3:4567")),
         cluster!("losses", Failed, "no member", |facts| {

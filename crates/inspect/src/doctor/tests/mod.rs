@@ -171,6 +171,21 @@ fn what_could_not_be_found_out_is_unknown_and_never_passes() {
     );
 }
 
+/// rsync encrypts by stunnel, which only the settings of `[sst]` ask for.
+#[test]
+fn an_encrypted_rsync_needs_stunnel() {
+    let mut facts = healthy();
+    facts.host.as_mut().unwrap().sst_encrypts = true;
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "sst-programs");
+    assert_eq!(found.result, Outcome::Failed);
+    assert!(found.text.ends_with("missing: stunnel"), "{}", found.text);
+    assert!(found.remedy.contains("stunnel4"), "{}", found.remedy);
+    facts.host.as_mut().unwrap().programs.insert("stunnel");
+    let result = check(&DoctorReport::of(&facts), "sst-programs").result;
+    assert_eq!(result, Outcome::Ok);
+}
+
 /// A secret is as good as certificates, if all have it and nobody else does.
 #[test]
 fn a_shared_secret_is_known() {
@@ -188,6 +203,29 @@ fn a_shared_secret_is_known() {
     let host = facts.host.as_mut().unwrap();
     host.security_files = vec![private("repl.secret_file", Some(0o644))];
     assert_eq!(result(&facts, "key-mode"), Outcome::Failed);
+}
+
+/// No node tells an arbitrator's address, so a dead node's may be that.
+#[test]
+fn a_node_that_may_be_the_arbitrator_is_not_said_to_be_there() {
+    let mut facts = healthy();
+    facts.arbitrators = 1;
+    facts.absent.doubtful = vec!["192.0.2.9:4567".to_owned()];
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "missing-members");
+    assert_eq!(found.result, Outcome::Unknown);
+    let words = "not there, unless it is the arbitrator: 192.0.2.9:4567";
+    assert!(found.text.contains(words), "{}", found.text);
+    assert!(found.remedy.contains("start mariadb"), "{}", found.remedy);
+}
+
+#[test]
+fn an_error_log_that_was_not_read_is_looked_for_in_the_journal() {
+    let mut facts = healthy();
+    facts.host.as_mut().unwrap().error_log = None;
+    let report = DoctorReport::of(&facts);
+    let text = &check(&report, "ist-window").text;
+    assert!(text.contains("journalctl -u mariadb"), "{text}");
 }
 
 #[test]
@@ -226,7 +264,7 @@ fn thresholds_are_where_the_texts_say() {
 #[test]
 fn a_report_has_eighty_columns_and_harms_no_terminal() {
     let mut facts = healthy();
-    facts.missing = vec!["\u{1b}[2J".repeat(10_000); 100];
+    facts.absent.missing = vec!["\u{1b}[2J".repeat(10_000); 100];
     facts.tables.without_primary_key = Some(vec!["d.\u{202e}evil".to_owned(); 100_000]);
     facts.nodes[1].processes.as_mut().unwrap().push(Process {
         command: "Query".to_owned(),
