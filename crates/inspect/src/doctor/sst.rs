@@ -13,7 +13,7 @@ const OPTION_FILES: [&str; 3] = [
 pub(super) fn encrypts(arguments: &[String]) -> bool {
     let names_files = |arg: &&str| OPTION_FILES.iter().any(|option| arg.starts_with(option));
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    words.retain(|arg| names_files(&arg));
+    words.retain(|arg| names_files(arg));
     words.extend(["--mysqld", "sst"]);
     output("my_print_defaults", &words).is_some_and(|lines| asks(&lines))
 }
