@@ -14,7 +14,7 @@ use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::state_file::STATE_FILE;
 use trireme_node::{Exposure, LEAVE_TIMEOUT, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
-use trireme_transport::{AllowAddress, Security};
+use trireme_transport::Security;
 
 use crate::convert::gtid_from_abi;
 use crate::core::{ClusterNames, Core};
@@ -215,9 +215,8 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let (bootstraps, unvouched) = (aim == Aim::Bootstrap, node.is_unvouched());
     // This may take a while, so the node does not listen before.
     let (local, untouched) = node.local_position(bootstraps && unvouched);
-    let allow: AllowAddress = Box::new(crate::services::allowed);
-    let (mesh, poller) =
-        setup::open_mesh(request.name, cluster, options, &me, &votes, Some(allow))?;
+    let allow = crate::services::allowlist();
+    let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, &votes, allow)?;
     tell_exposure(node, options, mesh.security())?;
     let fresh = match bootstraps {
         true => Some(fresh_history(node, local, unvouched)?),

@@ -1,9 +1,10 @@
 //! Optional services: symbols that the server looks up beside the function table.
 
 use std::ffi::{CString, c_int};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
 
+use trireme_transport::AllowAddress;
 use trireme_wsrep_abi::{
     AllowlistKey, AllowlistServiceV1, Buf, ConfigServiceV1, ConnId, EventServiceV1,
     GetParametersCb, NodeIsolationMode, NodeIsolationResult, Parameter, ParameterValue, SeqCb,
@@ -36,8 +37,35 @@ pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
     *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = None;
 }
 
-/// Asks the server whether a peer may connect. May take long: call it without any lock held.
-pub fn allowed(address: &str) -> bool {
+/// Returns the server's allowlist; `None` if it has none, and every address may connect.
+pub fn allowlist() -> Option<AllowAddress> {
+    let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
+    service.map(|_| AllowAddress {
+        ask: Arc::new(allowed),
+        leave_thread: stay_loaded,
+    })
+}
+
+/// Keeps this library in the process when the server unloads it: a thread that the server holds in the allowlist's
+/// callback returns into its code.
+fn stay_loaded() {
+    let own: fn() = stay_loaded;
+    // SAFETY: `info` is valid; on success it names the file of this library, as long as that is loaded.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(own as *const libc::c_void, &mut info) != 0 {
+            // The handle is never closed. Null: this code is part of the program, which is never unloaded.
+            libc::dlopen(
+                info.dli_fname,
+                libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
+            );
+        }
+    }
+}
+
+/// Asks the server whether a peer may connect. May take long, and hangs while a session locks the table: called without
+/// any lock held, in a thread for this alone.
+fn allowed(address: &str) -> bool {
     let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
     let Some(AllowlistServiceV1 {
         allowlist_cb: Some(callback),
@@ -51,7 +79,8 @@ pub fn allowed(address: &str) -> bool {
         return false;
     };
     let value = Buf::new(text.as_bytes());
-    // SAFETY: the service is valid until it is deinitialised, after the last connection was closed.
+    // SAFETY: the service is valid until it is deinitialised, after the last connection was closed. A call that still
+    // hangs then is in the server's own code, which is never unloaded, and this thread owns the address.
     unsafe { callback(context, AllowlistKey::IP, &value) == WsrepStatus::OK }
 }
 

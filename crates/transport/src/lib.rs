@@ -31,14 +31,16 @@
 //! ```
 //!
 //! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: a write is tried at once, and the
-//! reactor writes the rest later. The mesh starts two threads when it needs them: the name resolver, for host names,
-//! and the handshaker, for TLS. They are joined when the mesh is dropped.
+//! reactor writes the rest later. The mesh starts threads when it needs them: the name resolver, for host names, the
+//! handshaker, for TLS, and one that asks the allowlist. They are joined when the mesh is dropped, except the last one
+//! while the allowlist hangs ([`AllowAddress::leave_thread`]).
 //!
 //! The bytes on the wire are described in `docs/wire-transport.md`.
 
 #![forbid(unsafe_code)]
 
 mod address;
+mod allowlist;
 mod book;
 mod codec;
 mod config;

@@ -1,6 +1,7 @@
 //! The mesh: the functions that the layer above calls. In: frames to send, events of sockets, the time. Out:
 //! [`MeshEvent`]s. It keeps at most one connection per peer, and every send is bounded.
 
+mod callers;
 mod calls;
 mod endings;
 mod links;
@@ -12,6 +13,7 @@ use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::allowlist::Allowlist;
 use crate::book::{AddressBook, Pace};
 use crate::connection::{Connection, State};
 use crate::connections::Connections;
@@ -43,6 +45,7 @@ pub struct Mesh {
     members: Members,
     waker: Waker,
     threads: Threads,
+    allowlist: Allowlist,
     book: AddressBook,
     connections: Connections,
     read_buffer: Vec<u8>,
@@ -79,7 +82,7 @@ impl Mesh {
         }
         identity.listen_addr = advertised.to_string();
         identity.check()?;
-        let (poller, registry, waker) = Poller::new(listener, config.allow)?;
+        let (poller, registry, waker) = Poller::new(listener)?;
         let pace = Pace {
             min_ms: config.retry_min_ms,
             max_ms: config.retry_max_ms,
@@ -108,7 +111,8 @@ impl Mesh {
             identities,
             security: config.security,
             members: Members::default(),
-            threads: Threads::new(waker.clone()),
+            threads: Threads::new(waker.clone(), config.allow),
+            allowlist: Allowlist::default(),
             waker,
             book,
             connections: Connections::new(registry),
@@ -175,7 +179,7 @@ impl Mesh {
         }
         for accepted in ready.accepted.drain(..) {
             if !self.isolated && !self.closed {
-                self.accept(accepted);
+                self.called(accepted);
             }
         }
         let (unread, unwritten) = self.connections.take_later();
@@ -199,6 +203,7 @@ impl Mesh {
             self.expire();
             self.take_answers();
             self.take_proven();
+            self.take_judged();
             if !self.isolated {
                 self.call_due();
             }
@@ -221,7 +226,8 @@ impl Mesh {
                     .next_call_ms(|peer| self.connections.is_linked(peer))
             })
             .flatten();
-        handshakes.into_iter().chain(call).min()
+        let unjudged = self.allowlist.next_deadline_ms();
+        handshakes.into_iter().chain(call).chain(unjudged).min()
     }
 
     /// Queues a frame for a peer. No system call: [`Mesh::flush`] writes.
@@ -405,6 +411,7 @@ impl Mesh {
     pub fn abandon(&mut self) {
         self.closed = true;
         self.connections.clear();
+        self.allowlist.clear();
         self.reports.clear();
         self.threads.stop();
         self.waker.wake();

@@ -9,8 +9,6 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Registry, Token};
 use trireme_mutants::{Mutant, planted};
 
-use crate::AllowAddress;
-
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
 /// The tokens of connections start here and are never reused.
@@ -26,6 +24,10 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 pub struct Waker(Arc<mio::Waker>);
 
 impl Waker {
+    pub(crate) fn of(registry: &Registry) -> io::Result<Waker> {
+        Ok(Waker(Arc::new(mio::Waker::new(registry, WAKER)?)))
+    }
+
     /// Makes the wait under way, or the next one, return at once.
     pub fn wake(&self) {
         // Fails only if the eventfd is gone; then no thread waits on it.
@@ -61,8 +63,6 @@ pub(crate) struct ReadyConnection {
 pub(crate) struct Accepted {
     pub stream: TcpStream,
     pub remote: SocketAddr,
-    /// The verdict of the allowlist.
-    pub allowed: bool,
 }
 
 /// The part of the mesh that waits; belongs to the reactor thread and takes no lock. Owns the
@@ -71,7 +71,6 @@ pub struct Poller {
     poll: Poll,
     events: Events,
     listener: TcpListener,
-    allow: Option<AllowAddress>,
     /// More callers may wait than were accepted: the poller is edge-triggered and will not report them again.
     accept_pending: bool,
     /// The last accept failed.
@@ -79,14 +78,11 @@ pub struct Poller {
 }
 
 impl Poller {
-    pub(crate) fn new(
-        mut listener: TcpListener,
-        allow: Option<AllowAddress>,
-    ) -> io::Result<(Self, Registry, Waker)> {
+    pub(crate) fn new(mut listener: TcpListener) -> io::Result<(Self, Registry, Waker)> {
         let poll = Poll::new()?;
         poll.registry()
             .register(&mut listener, LISTENER, Interest::READABLE)?;
-        let waker = Waker(Arc::new(mio::Waker::new(poll.registry(), WAKER)?));
+        let waker = Waker::of(poll.registry())?;
         let registry = poll.registry().try_clone()?;
         let events = Events::with_capacity(256);
         Ok((
@@ -94,7 +90,6 @@ impl Poller {
                 poll,
                 events,
                 listener,
-                allow,
                 accept_pending: false,
                 accept_failed: false,
             },
@@ -104,7 +99,7 @@ impl Poller {
     }
 
     /// Waits until a connection is ready, a peer calls, a waker wakes, or the time is over (`None`: no limit), and
-    /// accepts callers. Call it without any lock: it sleeps, and calls the allowlist.
+    /// accepts callers. Call it without any lock: it sleeps.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         ready.connections.clear();
         let timeout = match (self.accept_pending, self.accept_failed) {
@@ -140,16 +135,7 @@ impl Poller {
         for _ in 0..MAX_ACCEPTS {
             match self.listener.accept() {
                 Ok((stream, remote)) => {
-                    let ip = remote.ip().to_canonical();
-                    let allowed = self
-                        .allow
-                        .as_mut()
-                        .is_none_or(|allow| allow(&ip.to_string()));
-                    ready.accepted.push(Accepted {
-                        stream,
-                        remote,
-                        allowed,
-                    });
+                    ready.accepted.push(Accepted { stream, remote });
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     self.accept_pending = false;

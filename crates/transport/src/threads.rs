@@ -1,25 +1,31 @@
-//! The threads of a mesh, each started for the first request: one looks up names, one does TLS handshakes.
+//! The threads of a mesh, each started for the first request: one looks up names, one does TLS handshakes, one
+//! asks the server whether callers are welcome.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use crate::allowlist::asker::Asker;
 use crate::handshaker::{Handshaker, Outcome, Task};
 use crate::resolver::Resolver;
-use crate::{HostPort, Waker};
+use crate::{AllowAddress, HostPort, Waker};
 
-#[derive(Debug)]
 pub(crate) struct Threads {
     waker: Waker,
     resolver: Option<Resolver>,
     handshaker: Option<Handshaker>,
+    allow: Option<AllowAddress>,
+    asker: Option<Asker>,
 }
 
 impl Threads {
-    /// `waker`: wakes the reactor when a thread has an answer.
-    pub(crate) fn new(waker: Waker) -> Threads {
+    /// `waker`: wakes the reactor when a thread has an answer. `allow`: decides which addresses may connect; `None`:
+    /// all may.
+    pub(crate) fn new(waker: Waker, allow: Option<AllowAddress>) -> Threads {
         Threads {
             waker,
             resolver: None,
             handshaker: None,
+            allow,
+            asker: None,
         }
     }
 
@@ -54,13 +60,36 @@ impl Threads {
         self.handshaker.as_ref().and_then(Handshaker::next_outcome)
     }
 
-    /// Ends both soon; does not wait. The drop waits: a look-up may take half a minute.
+    /// Returns true if callers need a verdict on their addresses.
+    pub(crate) fn has_allowlist(&self) -> bool {
+        self.allow.is_some()
+    }
+
+    /// Has the server asked about an address. Returns false if the thread cannot be started: the next request tries
+    /// again.
+    pub(crate) fn ask(&mut self, ip: IpAddr) -> bool {
+        if let (None, Some(allow)) = (&self.asker, &self.allow) {
+            self.asker = Asker::start(allow, self.waker.clone()).ok();
+        }
+        self.asker.as_ref().is_some_and(|asker| asker.ask(ip))
+    }
+
+    /// The next verdict on an address; true: it may connect.
+    pub(crate) fn next_verdict(&self) -> Option<(IpAddr, bool)> {
+        self.asker.as_ref().and_then(Asker::next_verdict)
+    }
+
+    /// Ends all soon; does not wait. The drop waits: a look-up may take half a minute. It does not wait for a question
+    /// to the server that hangs.
     pub(crate) fn stop(&mut self) {
         if let Some(resolver) = &mut self.resolver {
             resolver.stop();
         }
         if let Some(handshaker) = &self.handshaker {
             handshaker.stop();
+        }
+        if let Some(asker) = &mut self.asker {
+            asker.stop();
         }
     }
 }

@@ -255,7 +255,7 @@ fn the_allowlist_decides_and_both_sides_say_so() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&asked);
     let mut guarded = config(&[]);
-    guarded.allow = Some(Box::new(move |ip| {
+    guarded.allow = Some(allowlist(move |ip| {
         heard.lock().unwrap().push(ip.to_owned());
         ip != "127.0.0.3"
     }));

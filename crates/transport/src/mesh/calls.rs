@@ -1,29 +1,20 @@
-//! The ways to a connection: calls to peers, calls by peers, and their TLS handshakes, which a thread of their own
-//! carries out. Refuses callers that the allowlist excludes, and bounds the callers that have not finished the handshake.
+//! Calls to peers, and the TLS handshakes of both sides, which a thread of their own carries out.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use mio::net::TcpStream;
-use trireme_mutants::{Mutant, planted};
 
 use crate::address::label;
 use crate::book::AfterFailure;
 use crate::connection::{Connection, State};
-use crate::handshaker::{Fault, Outcome, Place, Rank, Task, displaced};
+use crate::handshaker::{Fault, Outcome, Task};
 use crate::mesh::Mesh;
-use crate::poller::Accepted;
 use crate::stream::Stream;
-use crate::{DownReason, HostPort, MeshEvent, Refusal, RefusalCode, RejectReason, socket};
-
-/// Maximum of callers that have not finished the handshake; `displaced` chooses the one that gives way to a further
-/// one.
-const MAX_CALLERS: usize = 64;
+use crate::{HostPort, MeshEvent, socket};
 
 impl Mesh {
-    // ---- calls to peers ----
-
     /// Calls every address whose call is due.
     pub(super) fn call_due(&mut self) {
         for address in self
@@ -148,69 +139,6 @@ impl Mesh {
         }
     }
 
-    // ---- calls by peers ----
-
-    /// Takes a caller, or sends it through a TLS handshake first.
-    pub(super) fn accept(&mut self, accepted: Accepted) {
-        if self.security.to_accept().is_some() {
-            return self.prove_caller(accepted);
-        }
-        socket::tune(&accepted.stream, self.settings.user_timeout_ms);
-        let stream = Stream::Plain(accepted.stream);
-        let connection = Connection::new(
-            stream,
-            accepted.remote,
-            None,
-            self.settings.queue_limit_bytes,
-        );
-        if let Some(token) = self.add_caller(connection) {
-            if !accepted.allowed && !planted(Mutant::AllowlistIgnored) {
-                let ip = accepted.remote.ip().to_canonical();
-                let code = RefusalCode::NotAllowed;
-                let text = not_allowed(ip);
-                self.refuse(token, Refusal { code, text });
-            }
-        }
-    }
-
-    /// Registers a connection that a peer has opened. None: there is no room for the caller, or the process lacks
-    /// descriptors, or memory for epoll. The caller will call again.
-    fn add_caller(&mut self, connection: Connection) -> Option<usize> {
-        let newcomer = self.rank(connection.remote.ip().to_canonical());
-        // Oldest first: tokens grow.
-        let callers = self
-            .connections
-            .iter()
-            .filter(|(_, c)| c.target.is_none() && c.state != State::Up);
-        let (tokens, ranks): (Vec<usize>, Vec<Rank>) = callers
-            .map(|(token, c)| (token, self.rank(c.remote.ip().to_canonical())))
-            .unzip();
-        match displaced(&ranks, MAX_CALLERS, newcomer) {
-            _ if planted(Mutant::SilentCallersKept) => {}
-            Place::Free => {}
-            Place::Instead(at) => self.drop_connection(tokens[at], DownReason::Local),
-            Place::Taken => return None,
-        }
-        self.add_connection(connection).ok()
-    }
-
-    /// Takes a peer that calls and may use TLS.
-    fn prove_caller(&mut self, accepted: Accepted) {
-        let ip = accepted.remote.ip().to_canonical();
-        if !accepted.allowed {
-            return self.reject(&ip.to_string(), RejectReason::NotAllowed, not_allowed(ip));
-        }
-        socket::tune(&accepted.stream, self.settings.user_timeout_ms);
-        let is_known = self.rank(ip).is_known;
-        let task = self.task(accepted.stream, accepted.remote, None, is_known);
-        self.prove(task);
-    }
-
-    fn rank(&self, ip: IpAddr) -> Rank {
-        let is_known = self.members.has_met(&ip) || self.book.has_ip(ip);
-        Rank { ip, is_known }
-    }
-
     // ---- TLS ----
 
     /// Calls a peer with TLS.
@@ -219,7 +147,7 @@ impl Mesh {
         self.prove(task);
     }
 
-    fn task(
+    pub(super) fn task(
         &self,
         tcp: TcpStream,
         remote: SocketAddr,
@@ -311,8 +239,4 @@ impl Mesh {
             self.book.failed(&target, self.now_ms);
         }
     }
-}
-
-fn not_allowed(ip: IpAddr) -> String {
-    format!("Connection not allowed, {ip} is not in the allowlist (mysql.wsrep_allowlist)")
 }
