@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{HostPort, PeerId};
 
-/// Maximum of learnt addresses; beyond it, the address that has failed for longest gives way.
+/// Maximum of learnt addresses; beyond it, the address that has led nowhere for longest gives way.
 const MAX_LEARNT: usize = 256;
 /// Time without an answer after which a learnt address is called at the slow pace.
 const SLOW_AFTER_MS: u64 = 60_000;
@@ -92,15 +92,10 @@ impl AddressBook {
             return;
         }
         if !seed && self.targets.values().filter(|t| !t.seed).count() >= MAX_LEARNT {
-            let failing = self
-                .targets
-                .iter()
-                .filter(|(_, t)| !t.seed && matches!(t.call, Call::Idle));
-            let failing = failing.filter_map(|(address, t)| {
-                t.failing_since_ms.map(|since| (since, address.clone()))
-            });
-            match failing.min() {
-                Some((_, oldest)) => self.targets.remove(&oldest),
+            let in_vain = self.targets.iter();
+            let in_vain = in_vain.filter_map(|(address, t)| Some((t.in_vain_since_ms()?, address)));
+            match in_vain.min().map(|(_, oldest)| oldest.clone()) {
+                Some(oldest) => self.targets.remove(&oldest),
                 None => return,
             };
         }
@@ -122,6 +117,11 @@ impl AddressBook {
         if self.targets.get(address).is_some_and(|t| !t.seed) {
             self.targets.remove(address);
         }
+    }
+
+    /// Returns true if the address is from the configuration.
+    pub fn is_seed(&self, address: &HostPort) -> bool {
+        self.targets.get(address).is_some_and(|t| t.seed)
     }
 
     /// Returns the addresses to call now.
@@ -319,6 +319,17 @@ impl AddressBook {
 impl Target {
     fn wants_call(&self, linked: impl Fn(&PeerId) -> bool) -> bool {
         matches!(self.call, Call::Idle) && !self.peer.is_some_and(|peer| linked(&peer))
+    }
+
+    /// Returns the time since which a learnt address has led nowhere; `None` also while TCP connects.
+    fn in_vain_since_ms(&self) -> Option<u64> {
+        match self.call {
+            _ if self.seed => None,
+            Call::Idle => self.failing_since_ms,
+            // A look-up may hang. Its answer is ignored, once the address is gone.
+            Call::Resolving => self.failing_since_ms.or(Some(self.next_call_ms)),
+            Call::Dialing { .. } | Call::Never => None,
+        }
     }
 
     fn call_at(&mut self, now_ms: u64) {

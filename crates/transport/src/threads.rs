@@ -1,4 +1,4 @@
-//! The threads of a mesh, each started for the first request: one looks up names, one does TLS handshakes, one
+//! The threads of a mesh, each started for the first request: some look up names, one does TLS handshakes, one
 //! asks the server whether callers are welcome.
 
 use std::net::{IpAddr, SocketAddr};
@@ -29,18 +29,16 @@ impl Threads {
         }
     }
 
-    /// Has a name looked up. Returns false if the thread cannot be started: the next request tries again.
-    pub(crate) fn look_up(&mut self, address: &HostPort) -> bool {
-        if self.resolver.is_none() {
-            self.resolver = Resolver::start(self.waker.clone()).ok();
-        }
-        let resolver = self.resolver.as_ref();
-        resolver.is_some_and(|resolver| resolver.ask(address.clone()))
+    /// Has a name looked up; `is_seed`: it is from the configuration. Returns false if too many names wait.
+    pub(crate) fn look_up(&mut self, address: &HostPort, is_seed: bool) -> bool {
+        let new = || Resolver::new(self.waker.clone());
+        let resolver = self.resolver.get_or_insert_with(new);
+        resolver.ask(address.clone(), is_seed)
     }
 
     /// The next name that was looked up; it has no addresses if it does not resolve.
-    pub(crate) fn next_answer(&self) -> Option<(HostPort, Vec<SocketAddr>)> {
-        self.resolver.as_ref().and_then(Resolver::next_answer)
+    pub(crate) fn next_answer(&mut self) -> Option<(HostPort, Vec<SocketAddr>)> {
+        self.resolver.as_mut().and_then(Resolver::next_answer)
     }
 
     /// Hands a socket over for the TLS handshake. Returns the address of a dialed socket that found no room, or whose

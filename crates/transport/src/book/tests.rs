@@ -191,3 +191,26 @@ fn learnt_addresses_are_bounded() {
     book.add(at("late"), false, 9);
     assert!(book.targets.contains_key(&at("late")) && !book.targets.contains_key(&at("7")));
 }
+
+#[test]
+fn names_that_do_not_resolve_give_way() {
+    let mut book = AddressBook::new(PACE);
+    book.add(at("seed"), true, 0);
+    book.resolving(&at("seed"));
+    for i in 0..MAX_LEARNT {
+        book.add(at(&i.to_string()), false, 1);
+        book.resolving(&at(&i.to_string()));
+    }
+    let found: SocketAddr = "192.0.2.1:1".parse().unwrap();
+    assert_eq!(book.resolved(&at("0"), vec![found]), Some(found));
+    for late in ["10.0.0.1", "10.0.0.2"] {
+        book.add(at(late), false, 2);
+        assert_eq!(book.targets.len(), 1 + MAX_LEARNT);
+        assert_eq!(book.due(2, |_| false), [at(late)]);
+        dial(&mut book, &at(late), vec![found]);
+    }
+    assert!(book.is_seed(&at("seed")) && !book.is_seed(&at("0")));
+    assert!(book.targets.contains_key(&at("0")), "it is being dialed");
+    assert!(!book.targets.contains_key(&at("1")));
+    assert_eq!(book.resolved(&at("1"), vec![found]), None);
+}

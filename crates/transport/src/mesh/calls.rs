@@ -24,7 +24,7 @@ impl Mesh {
             self.book.resolving(&address);
             if let Some(literal) = address.literal() {
                 self.resolved(address, vec![literal]);
-            } else if !self.threads.look_up(&address) {
+            } else if !(self.threads).look_up(&address, self.book.is_seed(&address)) {
                 self.book.failed(&address, self.now_ms);
             }
         }
