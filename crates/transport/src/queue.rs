@@ -63,7 +63,8 @@ impl SendQueue {
         true
     }
 
-    /// Appends a control frame of the mesh, without a bound: they are few and small.
+    /// Appends a control frame of the mesh, without a bound: they are few and small. Gossip, which others cause, is left
+    /// out beyond a bound.
     pub fn push_unbounded(&mut self, frame: Frame) {
         self.push_raw(frame.head);
         self.push_raw(frame.body);

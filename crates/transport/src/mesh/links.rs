@@ -30,6 +30,9 @@ const DECRYPT_BYTES: usize = 64 << 10;
 const ENCRYPT_BYTES: usize = 64 << 10;
 /// A peer that requests a second connection so soon after the first does not know of the first yet.
 const CROSSING_MS: u64 = 1_000;
+/// A link with more queued bytes is told of no newcomer: the queue has no bound for control frames. The newcomer, which
+/// gets the whole list, calls that peer.
+const GOSSIP_QUEUE_BYTES: usize = 64 << 10;
 
 impl Mesh {
     // ---- bytes ----
@@ -371,7 +374,10 @@ impl Mesh {
             if planted(Mutant::NewcomersNotTold) {
                 break;
             }
-            if let Some(connection) = self.connections.get_mut(other) {
+            let Some(connection) = self.connections.get_mut(other) else {
+                continue;
+            };
+            if connection.queue.ordinary_bytes() <= GOSSIP_QUEUE_BYTES {
                 connection.send_control(FrameKind::Gossip, &news);
                 self.write(other);
             }
