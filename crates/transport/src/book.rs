@@ -11,6 +11,8 @@ use crate::{HostPort, PeerId};
 const MAX_LEARNT: usize = 256;
 /// Time without an answer after which a learnt address is called at the slow pace.
 const SLOW_AFTER_MS: u64 = 60_000;
+/// Time that a pause lasts at least, or its whole length: news of the address from peers does not end it before.
+const PAUSE_KEPT_MS: u64 = 1_000;
 
 /// The pauses between calls to one address.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct AddressBook {
 #[derive(Debug)]
 struct Target {
     seed: bool,
+    /// The address, if it is literally one.
+    ip: Option<IpAddr>,
     /// This node itself was the last to answer, and no other node is expected there.
     oneself: bool,
     /// The peer that answered the last successful call.
@@ -81,12 +85,12 @@ impl AddressBook {
         }
     }
 
-    /// Adds an address, or ends the pause of a known one.
+    /// Adds an address, or ends the pause of a known one; peers' news does not end a pause that has just begun.
     pub fn add(&mut self, address: HostPort, seed: bool, now_ms: u64) {
         if let Some(target) = self.targets.get_mut(&address) {
             target.seed |= seed;
             // The length of the pauses stays: a connection that breaks as soon as it is established leads here, too.
-            if !target.unwanted {
+            if !target.unwanted && (seed || target.has_paused(now_ms)) {
                 target.next_call_ms = now_ms;
             }
             return;
@@ -101,6 +105,7 @@ impl AddressBook {
         }
         let target = Target {
             seed,
+            ip: address.literal().map(|literal| literal.ip().to_canonical()),
             oneself: false,
             peer: None,
             next_call_ms: now_ms,
@@ -292,8 +297,7 @@ impl AddressBook {
 
     /// Returns true if an address in the book is literally this IP address.
     pub fn has_ip(&self, ip: IpAddr) -> bool {
-        let mut literals = self.targets.keys().filter_map(HostPort::literal);
-        literals.any(|literal| literal.ip().to_canonical() == ip)
+        self.targets.values().any(|target| target.ip == Some(ip))
     }
 
     /// Returns the addresses at which a peer has answered.
@@ -330,6 +334,11 @@ impl Target {
             Call::Resolving => self.failing_since_ms.or(Some(self.next_call_ms)),
             Call::Dialing { .. } | Call::Never => None,
         }
+    }
+
+    fn has_paused(&self, now_ms: u64) -> bool {
+        let began_ms = self.next_call_ms.saturating_sub(self.pause_ms);
+        self.pause_ms == 0 || now_ms.saturating_sub(began_ms) >= PAUSE_KEPT_MS
     }
 
     fn call_at(&mut self, now_ms: u64) {

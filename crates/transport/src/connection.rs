@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::address::label;
 use crate::frame::{Frame, FrameDecoder, FrameKind, PREAMBLE};
 use crate::handshake::MAX_HANDSHAKE_BYTES;
+use crate::heed::Heed;
 use crate::queue::SendQueue;
 use crate::stream::Stream;
 use crate::{HostPort, PeerInfo};
@@ -48,6 +49,7 @@ pub(crate) struct Connection {
     /// The time by which the connection must leave this state.
     pub deadline_ms: Option<u64>,
     pub up_since_ms: u64,
+    pub heed: Heed,
     preamble_sent: bool,
 }
 
@@ -74,6 +76,7 @@ impl Connection {
             dirty: false,
             deadline_ms: None,
             up_since_ms: 0,
+            heed: Heed::default(),
             preamble_sent: false,
         }
     }

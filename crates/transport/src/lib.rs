@@ -53,6 +53,7 @@ mod frame;
 mod golden;
 mod handshake;
 mod handshaker;
+mod heed;
 mod identities;
 mod members;
 mod mesh;

@@ -3,9 +3,10 @@
 mod common;
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
-use common::stranger::joining;
+use common::stranger::{joining, raw_frame};
 use common::*;
 use trireme_transport::*;
 
@@ -29,4 +30,31 @@ fn a_peer_that_reads_nothing_is_told_of_no_newcomer() {
     let others: Vec<TcpStream> = (10..40).map(|id| join(&a, id)).collect();
     assert!(queued() <= before, "{} more", queued() - before);
     drop(others);
+}
+
+#[test]
+fn a_peer_that_tells_too_many_addresses_is_not_heeded() {
+    let a = Node::start(1, &[]);
+    let mut talkative = join(&a, 9);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // All these addresses are of this machine, and one listener hears the calls to the last one.
+    let gossip = |addresses: std::ops::Range<u32>| {
+        let at = |i: u32| format!("127.1.{}.{}:1", i / 250, 1 + i % 250);
+        Gossip(addresses.map(|i| ([77; 16], at(i))).collect()).encode()
+    };
+    let last = Gossip(vec![([77; 16], format!("127.0.0.1:{port}"))]).encode();
+    for told in [gossip(0..200), last.clone()] {
+        talkative.write_all(&raw_frame(5, &told)).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    let is_refused = |e: &MeshEvent| matches!(e, MeshEvent::Refused { .. });
+    wait_until("128 calls", || a.count(is_refused) >= 128);
+    assert!(listener.accept().is_err(), "beyond the first 128");
+    wait_until("heeded later", || {
+        talkative.write_all(&raw_frame(5, &last)).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        listener.accept().is_ok()
+    });
 }

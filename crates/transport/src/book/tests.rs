@@ -46,6 +46,23 @@ fn pauses_grow_and_learnt_addresses_fade() {
 }
 
 #[test]
+fn hearsay_leaves_a_young_pause() {
+    let mut book = AddressBook::new(PACE);
+    book.add(at("a"), false, 0);
+    book.failed(&at("a"), 100_000);
+    (0..12).for_each(|_| book.failed(&at("a"), 200_000));
+    assert_eq!(book.targets[&at("a")].pause_ms, PACE.slow_ms);
+    let due = |book: &AddressBook, now_ms| book.due(now_ms, |_| false) == [at("a")];
+    book.add(at("a"), false, 200_999);
+    assert!(!due(&book, 200_999));
+    book.add(at("a"), false, 201_000);
+    assert!(due(&book, 201_000));
+    book.failed(&at("a"), 201_000);
+    book.add(at("a"), true, 201_001);
+    assert!(due(&book, 201_001), "an operator's word ends it");
+}
+
+#[test]
 fn linked_peers_and_oneself_are_not_called() {
     let mut book = AddressBook::new(PACE);
     book.add(at("a"), true, 0);

@@ -165,7 +165,7 @@ impl Mesh {
                     });
                 }
             }
-            (State::Up, FrameKind::Gossip) => self.learn(Gossip::decode(&payload)?),
+            (State::Up, FrameKind::Gossip) => self.learn(token, Gossip::decode(&payload)?),
             (State::AwaitHello, FrameKind::Hello) => {
                 self.handle_hello(token, Hello::decode(&payload)?)?
             }
@@ -393,11 +393,17 @@ impl Mesh {
         }
     }
 
-    /// Calls members of the gossip with which this node is not connected.
-    fn learn(&mut self, gossip: Gossip) {
+    /// Calls members of the gossip with which this node is not connected, as long as the peer tells few of them.
+    fn learn(&mut self, token: usize, gossip: Gossip) {
         for (id, address) in gossip.0 {
             if id == self.hello.identity.incarnation || self.connections.is_linked(&id) {
                 continue;
+            }
+            let Some(connection) = self.connections.get_mut(token) else {
+                return;
+            };
+            if !connection.heed.takes(self.now_ms) {
+                return;
             }
             // An invalid address is ignored: it does no harm.
             if let Ok(address) = HostPort::parse(&address, None) {
