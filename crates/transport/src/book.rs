@@ -40,8 +40,9 @@ struct Target {
     ip: Option<IpAddr>,
     /// This node itself was the last to answer, and no other node is expected there.
     oneself: bool,
-    /// The peer that answered the last successful call.
-    peer: Option<PeerId>,
+    /// The peer that answered the last successful call, and the address at which it did: a name may come to stand for
+    /// another one.
+    peer: Option<(PeerId, SocketAddr)>,
     next_call_ms: u64,
     /// The last pause; 0 after a success.
     pause_ms: u64,
@@ -55,10 +56,13 @@ struct Target {
 enum Call {
     Idle,
     Resolving,
-    /// A connection is being opened; `rest` are the addresses of the name that were not tried yet, last first.
+    /// A connection to `at` is being opened; `rest` are the addresses of the name that were not tried yet, last first.
     Dialing {
+        at: SocketAddr,
         rest: Vec<SocketAddr>,
         all_refused: bool,
+        /// The address at which the peer answered is among those that refused.
+        peers_refused: bool,
         /// The name stands for several nodes, not for one node with an address of each family.
         several: bool,
     },
@@ -71,7 +75,7 @@ enum Call {
 pub(crate) enum AfterFailure {
     /// Try the next address of the same name.
     Next(SocketAddr),
-    /// Every address of the name refused the connection. Holds the peer that was reached there before, if any.
+    /// Every address of the name refused the connection. Holds the peer that was reached before at one of them, if any.
     Refused(Option<PeerId>),
     /// Wait.
     Pause,
@@ -171,8 +175,10 @@ impl AddressBook {
         let several = four > 1 || found.len() - four > 1;
         let first = found.pop()?;
         target.call = Call::Dialing {
+            at: first,
             rest: found,
             all_refused: true,
+            peers_refused: false,
             several,
         };
         Some(first)
@@ -189,17 +195,24 @@ impl AddressBook {
             return AfterFailure::Pause;
         };
         if let Call::Dialing {
-            rest, all_refused, ..
+            at,
+            rest,
+            all_refused,
+            peers_refused,
+            ..
         } = &mut target.call
         {
-            *all_refused &= kind == ErrorKind::ConnectionRefused;
+            let is_refused = kind == ErrorKind::ConnectionRefused;
+            *all_refused &= is_refused;
+            *peers_refused |= is_refused && target.peer.is_some_and(|(_, there)| there == *at);
             if let Some(next) = rest.pop() {
+                *at = next;
                 return AfterFailure::Next(next);
             }
             if *all_refused {
-                let peer = target.peer;
+                let dead = target.peer.filter(|_| *peers_refused);
                 self.failed(address, now_ms);
-                return AfterFailure::Refused(peer);
+                return AfterFailure::Refused(dead.map(|(peer, _)| peer));
             }
         }
         self.failed(address, now_ms);
@@ -225,10 +238,10 @@ impl AddressBook {
         }
     }
 
-    /// Notes the identity of a peer that answered a call.
-    pub fn answered(&mut self, address: &HostPort, peer: PeerId) {
+    /// Notes the identity of a peer that answered a call, and the address at which it did.
+    pub fn answered(&mut self, address: &HostPort, peer: PeerId, at: SocketAddr) {
         if let Some(target) = self.targets.get_mut(address) {
-            target.peer = Some(peer);
+            target.peer = Some((peer, at));
             target.oneself = false;
             target.failing_since_ms = None;
         }
@@ -243,10 +256,15 @@ impl AddressBook {
     pub fn next_address(&mut self, address: &HostPort) -> Option<SocketAddr> {
         match &mut self.targets.get_mut(address)?.call {
             Call::Dialing {
-                rest, all_refused, ..
+                at,
+                rest,
+                all_refused,
+                ..
             } => {
                 *all_refused = false;
-                rest.pop()
+                let next = rest.pop()?;
+                *at = next;
+                Some(next)
             }
             Call::Idle | Call::Resolving | Call::Never => None,
         }
@@ -278,7 +296,7 @@ impl AddressBook {
         for target in self
             .targets
             .values_mut()
-            .filter(|t| t.peer == Some(peer) && matches!(t.call, Call::Idle))
+            .filter(|t| t.peer_id() == Some(peer) && matches!(t.call, Call::Idle))
         {
             if lasted {
                 target.call_at(now_ms);
@@ -292,7 +310,7 @@ impl AddressBook {
     /// itself has.
     pub fn seeds(&self) -> impl Iterator<Item = (&HostPort, Option<PeerId>, bool)> {
         let seeds = self.targets.iter().filter(|(_, target)| target.seed);
-        seeds.map(|(address, target)| (address, target.peer, target.oneself))
+        seeds.map(|(address, target)| (address, target.peer_id(), target.oneself))
     }
 
     /// Returns true if an address in the book is literally this IP address.
@@ -302,7 +320,10 @@ impl AddressBook {
 
     /// Returns the addresses at which a peer has answered.
     pub fn addresses_of(&self, peer: PeerId) -> Vec<HostPort> {
-        let known = self.targets.iter().filter(|(_, t)| t.peer == Some(peer));
+        let known = self
+            .targets
+            .iter()
+            .filter(|(_, t)| t.peer_id() == Some(peer));
         known.map(|(address, _)| address.clone()).collect()
     }
 
@@ -322,7 +343,11 @@ impl AddressBook {
 
 impl Target {
     fn wants_call(&self, linked: impl Fn(&PeerId) -> bool) -> bool {
-        matches!(self.call, Call::Idle) && !self.peer.is_some_and(|peer| linked(&peer))
+        matches!(self.call, Call::Idle) && !self.peer_id().is_some_and(|peer| linked(&peer))
+    }
+
+    fn peer_id(&self) -> Option<PeerId> {
+        self.peer.map(|(peer, _)| peer)
     }
 
     /// Returns the time since which a learnt address has led nowhere; `None` also while TCP connects.

@@ -72,7 +72,7 @@ fn linked_peers_and_oneself_are_not_called() {
         2,
         "an address not yet verified is called"
     );
-    book.answered(&at("a"), [1; 16]);
+    book.answered(&at("a"), [1; 16], "10.0.0.1:1".parse().unwrap());
     dial(&mut book, &at("::1"), vec!["[::1]:1".parse().unwrap()]);
     book.is_oneself(&at("::1"), 0);
     assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
@@ -111,12 +111,43 @@ fn refused_means_every_address_of_the_name() {
         book.connect_failed(&at("a"), ErrorKind::TimedOut, 0),
         AfterFailure::Pause
     );
-    book.answered(&at("a"), [3; 16]);
+    book.answered(&at("a"), [3; 16], v4);
     dial(&mut book, &at("a"), vec![v4]);
     let refused = AfterFailure::Refused(Some([3; 16]));
     assert_eq!(
         book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
         refused
+    );
+}
+
+#[test]
+fn a_refusal_elsewhere_proves_no_death() {
+    let mut book = AddressBook::new(PACE);
+    let [there, elsewhere]: [SocketAddr; 2] =
+        ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().unwrap());
+    book.add(at("db1"), true, 0);
+    dial(&mut book, &at("db1"), vec![there]);
+    book.answered(&at("db1"), [3; 16], there);
+    let mut refused = |found: &[SocketAddr]| {
+        dial(&mut book, &at("db1"), found.to_vec());
+        loop {
+            match book.connect_failed(&at("db1"), ErrorKind::ConnectionRefused, 0) {
+                AfterFailure::Next(_) => {}
+                AfterFailure::Refused(peer) => return peer,
+                AfterFailure::Pause => panic!("all refused"),
+            }
+        }
+    };
+    assert_eq!(refused(&[elsewhere]), None, "the name has moved");
+    assert_eq!(refused(&[elsewhere, there]), Some([3; 16]));
+    assert_eq!(refused(&[there, elsewhere]), Some([3; 16]));
+    // A peer that answers in vain ends the count, and the next address is the one that refuses.
+    dial(&mut book, &at("db1"), vec![elsewhere, there]);
+    assert_eq!(book.next_address(&at("db1")), Some(there));
+    let kind = ErrorKind::ConnectionRefused;
+    assert_eq!(
+        book.connect_failed(&at("db1"), kind, 0),
+        AfterFailure::Pause
     );
 }
 
@@ -171,7 +202,7 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
     }
     assert_eq!(dial(&mut book, &at("all"), vec![b]), Some(b));
     assert!(is_listed_as_oneself(&book), "until another node answers");
-    book.answered(&at("all"), [2; 16]);
+    book.answered(&at("all"), [2; 16], b);
     assert!(!is_listed_as_oneself(&book));
     // A name of several nodes is missing while the others do not answer.
     book.failed(&at("all"), 0);

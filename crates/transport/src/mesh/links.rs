@@ -246,7 +246,7 @@ impl Mesh {
         let peer = hello.into_peer(version, remote_ip, address.to_string(), protection, key);
         let id = peer.incarnation;
         connection.peer = Some(peer);
-        let called = connection.target.clone();
+        let (called, remote) = (connection.target.clone(), connection.remote);
         if called.is_none() {
             self.say_hello(token);
         }
@@ -255,7 +255,7 @@ impl Mesh {
             return Ok(());
         }
         if let Some(address) = called {
-            self.book.answered(&address, id);
+            self.book.answered(&address, id, remote);
         }
         let is_linked = self.connections.is_linked(&id);
         let Some(connection) = self.connections.get_mut(token) else {
