@@ -313,9 +313,15 @@ impl AddressBook {
         seeds.map(|(address, target)| (address, target.peer_id(), target.oneself))
     }
 
-    /// Returns true if an address in the book is literally this IP address.
+    /// Returns true if an address of the configuration is this IP address, or has led there. What peers told proves no
+    /// member.
     pub fn has_ip(&self, ip: IpAddr) -> bool {
-        self.targets.values().any(|target| target.ip == Some(ip))
+        let leads_there = |target: &Target| {
+            let met = target.peer.map(|(_, at)| at.ip().to_canonical());
+            target.ip == Some(ip) || met == Some(ip)
+        };
+        let mut seeds = self.targets.values().filter(|target| target.seed);
+        seeds.any(leads_there)
     }
 
     /// Returns the addresses at which a peer has answered.

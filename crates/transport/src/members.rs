@@ -35,10 +35,12 @@ impl Members {
         changes
     }
 
-    /// A peer at this address is linked.
-    pub(crate) fn meet(&mut self, ip: IpAddr) {
-        if self.met.len() < MAX_MET {
-            self.met.insert(ip);
+    /// Notes the address of a linked peer, if it is known to be a member.
+    pub(crate) fn meet(&mut self, peer: &PeerInfo) {
+        let known = self.replicas.as_ref();
+        let is_listed = known.is_some_and(|members| members.contains(&peer.replica));
+        if is_listed && self.met.len() < MAX_MET {
+            self.met.insert(peer.remote_ip);
         }
     }
 
@@ -106,5 +108,44 @@ impl Members {
                 ),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    fn peer(id: u8) -> PeerInfo {
+        PeerInfo {
+            replica: [id; 16],
+            incarnation: [id; 16],
+            name: String::new(),
+            listen_addr: String::new(),
+            segment: 0,
+            history: [0; 16],
+            extra: Vec::new(),
+            remote_ip: ip(id),
+            version: 1,
+            protection: String::new(),
+            key: None,
+        }
+    }
+
+    #[test]
+    fn only_listed_members_are_met() {
+        let mut members = Members::default();
+        members.meet(&peer(2));
+        assert!(!members.has_met(&ip(2)), "nobody is listed yet");
+        members.set(Some(BTreeSet::from([[2; 16]])));
+        members.meet(&peer(2));
+        members.meet(&peer(3));
+        assert!(members.has_met(&ip(2)) && !members.has_met(&ip(3)));
+        members.set(None);
+        members.meet(&peer(3));
+        assert!(members.has_met(&ip(2)) && !members.has_met(&ip(3)));
     }
 }

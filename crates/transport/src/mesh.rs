@@ -300,6 +300,8 @@ impl Mesh {
             for token in self.connections.links() {
                 self.limit_frames(token);
             }
+            let peers = self.connections.peers();
+            peers.for_each(|peer| self.members.meet(peer));
         }
     }
 

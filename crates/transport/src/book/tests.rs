@@ -262,3 +262,17 @@ fn names_that_do_not_resolve_give_way() {
     assert!(!book.targets.contains_key(&at("1")));
     assert_eq!(book.resolved(&at("1"), vec![found]), None);
 }
+
+#[test]
+fn known_addresses_are_those_of_the_configuration() {
+    let mut book = AddressBook::new(PACE);
+    let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
+    book.add(at("10.0.0.1"), true, 0);
+    book.add(at("db2"), true, 0);
+    book.add(at("10.0.0.3"), false, 0);
+    let known = |book: &AddressBook| [1, 2, 3].map(|last| book.has_ip(ip(last)));
+    assert_eq!(known(&book), [true, false, false]);
+    book.answered(&at("db2"), [2; 16], SocketAddr::new(ip(2), 1));
+    book.answered(&at("10.0.0.3"), [3; 16], SocketAddr::new(ip(3), 1));
+    assert_eq!(known(&book), [true, true, false]);
+}

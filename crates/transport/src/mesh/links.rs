@@ -364,7 +364,7 @@ impl Mesh {
         if let Some(key) = info.key {
             self.identities.remember(info.replica, key);
         }
-        self.members.meet(info.remote_ip);
+        self.members.meet(&info);
         self.connections.link(id, token);
         self.limit_frames(token);
         let info = Box::new(info);

@@ -172,3 +172,32 @@ fn an_unwanted_node_leads_to_the_next_one() {
     assert_eq!(Caller::next_call_ms(speak_otherwise), Some(slow_ms));
     assert_eq!(Caller::next_call_ms(be_of_another_cluster), Some(slow_ms));
 }
+
+#[test]
+fn the_address_of_a_link_is_known_once_its_replica_is_listed() {
+    let (mut mesh, mut poller) = Mesh::bind(config(), identity(1, "cluster")).unwrap();
+    let mut caller = TcpStream::connect(mesh.local_addr().literal().unwrap()).unwrap();
+    let hello = Hello {
+        versions: (1, 1),
+        identity: identity(2, "cluster"),
+        proof: None,
+    };
+    let hello = frame(FrameKind::Hello, &hello.encode());
+    let state = frame(FrameKind::State, &[0]).split_off(PREAMBLE.len());
+    caller.write_all(&[hello, state].concat()).unwrap();
+    let (mut ready, mut events) = (Ready::default(), Vec::new());
+    let mut polls = 0..POLLS;
+    while mesh.peers().next().is_none() {
+        polls.next().expect("a link");
+        poller.wait(Some(POLL), &mut ready).unwrap();
+        mesh.handle_ready(&mut ready, 0, &mut events);
+    }
+    let ip = IpAddr::from([127, 0, 0, 1]);
+    let mut knows = |members| {
+        mesh.set_members(members);
+        mesh.members.has_met(&ip)
+    };
+    assert!(!knows(None));
+    assert!(!knows(Some(BTreeSet::from([[3; 16]]))));
+    assert!(knows(Some(BTreeSet::from([[2; 16], [3; 16]]))));
+}
