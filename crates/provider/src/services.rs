@@ -221,3 +221,42 @@ pub extern "C" fn wsrep_node_isolation_mode_set_v1(mode: NodeIsolationMode) -> N
 pub fn isolated_by_signal() -> bool {
     ISOLATION.load(Ordering::Acquire) != 0
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+
+    use super::*;
+
+    unsafe extern "C" fn takes_one(
+        _: *mut c_void,
+        key: AllowlistKey,
+        value: *const Buf,
+    ) -> WsrepStatus {
+        // SAFETY: the caller's value is valid during the call.
+        let address = unsafe { (*value).bytes() };
+        match key == AllowlistKey::IP && address == b"192.0.2.1" {
+            true => WsrepStatus::OK,
+            false => WsrepStatus::NOT_ALLOWED,
+        }
+    }
+
+    #[test]
+    fn the_servers_allowlist_judges_addresses_while_it_is_there() {
+        assert!(
+            allowlist().is_none(),
+            "without a service nobody waits for a verdict"
+        );
+        let mut service = AllowlistServiceV1 {
+            allowlist_cb: Some(takes_one),
+            context: std::ptr::null_mut(),
+        };
+        // SAFETY: the service is valid.
+        assert_eq!(unsafe { wsrep_init_allowlist_service_v1(&mut service) }, 0);
+        let list = allowlist().unwrap();
+        assert!((list.ask)("192.0.2.1") && !(list.ask)("192.0.2.2"));
+        (list.leave_thread)();
+        wsrep_deinit_allowlist_service_v1();
+        assert!(allowlist().is_none());
+    }
+}
