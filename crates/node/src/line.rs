@@ -26,12 +26,21 @@ pub struct Line {
     /// Peers that sent invalid frames: the node takes nothing more from them on these connections, which are about to
     /// end.
     pub(crate) dropped: BTreeSet<PeerId>,
-    /// The members that the mesh knows; none: it knows none.
-    pub(crate) told_members: Option<Vec<ReplicaId>>,
+    /// The members that the mesh knows.
+    pub(crate) told_members: ToldMembers,
     /// True if an operator allows that another cluster's data replace this node's.
     pub lets_data_go: bool,
     /// Addresses that this node called, and at which a node with the data of another cluster answered.
     strangers: BTreeSet<String>,
+}
+
+/// The members that the mesh was told.
+#[derive(Debug, Default)]
+pub(crate) struct ToldMembers {
+    /// Their replicas; none: every peer may be a member.
+    pub replicas: Vec<ReplicaId>,
+    /// They are those of a primary component.
+    pub are_current: bool,
 }
 
 /// Maximum of such addresses.
@@ -46,7 +55,7 @@ impl Line {
             events: Vec::new(),
             limiter: LineLimiter::default(),
             dropped: BTreeSet::new(),
-            told_members: None,
+            told_members: ToldMembers::default(),
             lets_data_go: false,
             strangers: BTreeSet::new(),
         }

@@ -1,6 +1,8 @@
 //! Drives the engine and the mesh of a node. In: events of the network and the clock. Out: the engine's actions,
 //! carried out. Messages leave only after the log has been written.
 
+use std::collections::BTreeSet;
+
 use trireme_engine::{Engine, Host};
 use trireme_group::{ComponentState, Event, Group, Incarnation, ReplicaId, Uuid};
 use trireme_mutants::{Mutant, planted};
@@ -10,7 +12,7 @@ use trireme_transport::{MeshEvent, PeerId, PeerInfo, Ready, RejectReason};
 
 use crate::clock::now_ms;
 use crate::limiter::Kind;
-use crate::line::Line;
+use crate::line::{Line, ToldMembers};
 
 /// Maximum sleep of a node without a deadline, in ms.
 const MAX_IDLE_MS: u64 = 100;
@@ -85,32 +87,30 @@ fn tell_listed<S: Station + ?Sized>(station: &mut S, now: u64) {
     station.parts().0.group(now, event);
 }
 
-/// Tells the mesh the members, which are known in a primary component: other peers get little room.
+/// Tells the mesh the members, as far as this node's log knows them: other peers get little room.
 fn tell_members<S: Station + ?Sized>(station: &mut S) {
     let Some(line) = station.line() else { return };
-    let told = line.told_members.take();
+    let mut told = std::mem::take(&mut line.told_members);
+    let group = station.parts().0.link().map(|link| &link.group);
+    let are_current = group.is_some_and(|g| g.component_state() == ComponentState::Primary);
+    let sources = || group.into_iter().flat_map(Group::log_sources);
+    let known = || sources().filter(|replica| *replica != ReplicaId::default());
     // This runs at each turn: without a change nothing is allocated.
-    let group = primary(station);
-    let is_told = match (group, &told) {
-        (Some(group), Some(told)) => group.log_sources().eq(told.iter().copied()),
-        (group, told) => group.is_none() && told.is_none(),
-    };
-    let members = match is_told {
-        true => told,
-        false => group.map(|group| group.log_sources().collect::<Vec<ReplicaId>>()),
-    };
+    let is_told = told.are_current == are_current && known().eq(told.replicas.iter().copied());
+    if !is_told {
+        let replicas = known().collect();
+        told = ToldMembers {
+            replicas,
+            are_current,
+        };
+    }
     let Some(line) = station.line() else { return };
     if !is_told {
-        let replicas = |all: &Vec<ReplicaId>| all.iter().map(|replica| replica.0.0).collect();
-        line.mesh.set_members(members.as_ref().map(replicas));
+        let replicas: BTreeSet<_> = told.replicas.iter().map(|replica| replica.0.0).collect();
+        let replicas = Some(replicas).filter(|replicas| !replicas.is_empty());
+        line.mesh.set_members(replicas, are_current);
     }
-    line.told_members = members;
-}
-
-/// The group, if its component is primary.
-fn primary<S: Station + ?Sized>(station: &mut S) -> Option<&Group> {
-    let group = &station.parts().0.link()?.group;
-    (group.component_state() == ComponentState::Primary).then_some(group)
+    line.told_members = told;
 }
 
 /// Writes a log line that a peer causes: only few lines of a kind are written.

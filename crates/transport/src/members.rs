@@ -23,15 +23,17 @@ const MAX_MET: usize = 256;
 pub(crate) struct Members {
     /// The members' replicas, as far as the layer above knows them. `None`: every peer may be one.
     replicas: Option<BTreeSet<[u8; 16]>>,
+    /// They are those of a primary component; otherwise of the last one, and any peer may belong to the next.
+    are_current: bool,
     /// Addresses from which members have been connected.
     met: BTreeSet<IpAddr>,
 }
 
 impl Members {
     /// Returns true if this changes anything.
-    pub(crate) fn set(&mut self, replicas: Option<BTreeSet<[u8; 16]>>) -> bool {
-        let changes = self.replicas != replicas;
-        self.replicas = replicas;
+    pub(crate) fn set(&mut self, replicas: Option<BTreeSet<[u8; 16]>>, are_current: bool) -> bool {
+        let changes = self.replicas != replicas || self.are_current != are_current;
+        (self.replicas, self.are_current) = (replicas, are_current);
         changes
     }
 
@@ -62,7 +64,7 @@ impl Members {
     /// Maximum of bytes in a frame of this connection, at most `max_bytes`.
     pub(crate) fn frame_bytes(&self, connection: &Connection, max_bytes: u32) -> u32 {
         match self.stranger(connection) {
-            Some(_) if !planted(Mutant::StrangersFramesLong) => {
+            Some(_) if self.are_current && !planted(Mutant::StrangersFramesLong) => {
                 STRANGERS_FRAME_BYTES.min(max_bytes)
             }
             _ => max_bytes,
@@ -140,11 +142,11 @@ mod tests {
         let mut members = Members::default();
         members.meet(&peer(2));
         assert!(!members.has_met(&ip(2)), "nobody is listed yet");
-        members.set(Some(BTreeSet::from([[2; 16]])));
+        members.set(Some(BTreeSet::from([[2; 16]])), true);
         members.meet(&peer(2));
         members.meet(&peer(3));
         assert!(members.has_met(&ip(2)) && !members.has_met(&ip(3)));
-        members.set(None);
+        members.set(None, false);
         members.meet(&peer(3));
         assert!(members.has_met(&ip(2)) && !members.has_met(&ip(3)));
     }

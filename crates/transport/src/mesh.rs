@@ -293,10 +293,11 @@ impl Mesh {
         }
     }
 
-    /// Sets the replicas that are members; `None`: unknown, and every peer may be one. Other peers may send frames of
-    /// up to 64 KiB, and give way to members when there are too many links. Cheap if nothing changes.
-    pub fn set_members(&mut self, members: Option<BTreeSet<[u8; 16]>>) {
-        if self.members.set(members) {
+    /// Sets the replicas that are members; `None`: unknown, and every peer may be one. Other peers have few links from one
+    /// address, and give way to members when there are too many links. If the members `are_current`, those of a primary
+    /// component, other peers may send frames of up to 64 KiB only. Cheap if nothing changes.
+    pub fn set_members(&mut self, members: Option<BTreeSet<[u8; 16]>>, are_current: bool) {
+        if self.members.set(members, are_current) {
             for token in self.connections.links() {
                 self.limit_frames(token);
             }

@@ -194,7 +194,7 @@ fn the_address_of_a_link_is_known_once_its_replica_is_listed() {
     }
     let ip = IpAddr::from([127, 0, 0, 1]);
     let mut knows = |members| {
-        mesh.set_members(members);
+        mesh.set_members(members, true);
         mesh.members.has_met(&ip)
     };
     assert!(!knows(None));
