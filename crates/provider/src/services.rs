@@ -40,27 +40,7 @@ pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
 /// Returns the server's allowlist; `None` if it has none, and every address may connect.
 pub fn allowlist() -> Option<AllowAddress> {
     let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
-    service.map(|_| AllowAddress {
-        ask: Arc::new(allowed),
-        leave_thread: stay_loaded,
-    })
-}
-
-/// Keeps this library in the process when the server unloads it: a thread that the server holds in the allowlist's
-/// callback returns into its code.
-fn stay_loaded() {
-    let own: fn() = stay_loaded;
-    // SAFETY: `info` is valid; on success it names the file of this library, as long as that is loaded.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(own as *const libc::c_void, &mut info) != 0 {
-            // The handle is never closed. Null: this code is part of the program, which is never unloaded.
-            libc::dlopen(
-                info.dli_fname,
-                libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
-            );
-        }
-    }
+    service.map(|_| -> AllowAddress { Arc::new(allowed) })
 }
 
 /// Asks the server whether a peer may connect. May take long, and hangs while a session locks the table: called without
@@ -80,7 +60,8 @@ fn allowed(address: &str) -> bool {
     };
     let value = Buf::new(text.as_bytes());
     // SAFETY: the service is valid until it is deinitialised, after the last connection was closed. A call that still
-    // hangs then is in the server's own code, which is never unloaded, and this thread owns the address.
+    // hangs then is in the server's own code, this thread owns the address, and this library is never unloaded
+    // (build.rs).
     unsafe { callback(context, AllowlistKey::IP, &value) == WsrepStatus::OK }
 }
 
@@ -254,8 +235,7 @@ mod tests {
         // SAFETY: the service is valid.
         assert_eq!(unsafe { wsrep_init_allowlist_service_v1(&mut service) }, 0);
         let list = allowlist().unwrap();
-        assert!((list.ask)("192.0.2.1") && !(list.ask)("192.0.2.2"));
-        (list.leave_thread)();
+        assert!(list("192.0.2.1") && !list("192.0.2.2"));
         wsrep_deinit_allowlist_service_v1();
         assert!(allowlist().is_none());
     }

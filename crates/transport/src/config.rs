@@ -1,27 +1,13 @@
 //! The inputs of a mesh at its start: the identity that it shows to peers, and its settings.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::handshake::{MAX_EXTRA_BYTES, MAX_NAME_BYTES};
 use crate::{HostPort, IdentityKey, PeerId, Security, TransportError};
 
-/// Decides which addresses may connect.
-#[derive(Clone)]
-pub struct AllowAddress {
-    /// Returns true if connections from an IP address (text such as `127.0.0.1` or `::1`) are welcome. Called in a
-    /// thread of its own; it may block, also for ever.
-    pub ask: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// Called when the mesh is dropped while `ask` hangs: its thread is left behind, so the code of both must never be
-    /// unloaded.
-    pub leave_thread: fn(),
-}
-
-impl fmt::Debug for AllowAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AllowAddress")
-    }
-}
+/// Returns true if connections from an IP address (text such as `127.0.0.1` or `::1`) are welcome. Called in a thread of
+/// its own; it may block, also for ever. Then its thread is left behind when the mesh is dropped.
+pub type AllowAddress = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The identity of this process, as its hello tells every peer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,8 +32,8 @@
 //!
 //! Any other thread that holds the lock may [`Mesh::send`] and [`Mesh::flush`]: a write is tried at once, and the
 //! reactor writes the rest later. The mesh starts threads when it needs them: for host names one for each look-up, the
-//! handshaker, for TLS, and one that asks the allowlist. They are joined when the mesh is dropped, except the last one
-//! while the allowlist hangs ([`AllowAddress::leave_thread`]).
+//! handshaker, for TLS, and one that asks the allowlist. When the mesh is dropped, the handshaker is joined. The
+//! others may hang in a call of the system or of the server: they are left behind.
 //!
 //! The bytes on the wire are described in `docs/wire-transport.md`.
 

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 
 use crate::{HostPort, Waker};
 
@@ -19,8 +18,8 @@ const MAX_WAITING: usize = 256;
 type LookUp = fn(&HostPort) -> Vec<SocketAddr>;
 
 /// A thread for each look-up that runs, and the names that wait. The names that peers told have threads of their own
-/// number, so that they keep no configured name waiting. Dropping it waits for the running look-ups (the process may
-/// unload this library next).
+/// number, so that they keep no configured name waiting. Dropping it leaves the running look-ups behind: their answers find
+/// nobody.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     look_up: LookUp,
@@ -29,7 +28,6 @@ pub(crate) struct Resolver {
     done: Sender<Answer>,
     answers: Receiver<Answer>,
     waker: Waker,
-    threads: Vec<JoinHandle<()>>,
 }
 
 /// Names that wait for a thread, the oldest first.
@@ -65,7 +63,6 @@ impl Resolver {
             done,
             answers,
             waker,
-            threads: Vec::new(),
         }
     }
 
@@ -110,7 +107,7 @@ impl Resolver {
         }
     }
 
-    fn start(&mut self, address: HostPort, is_seed: bool) -> io::Result<()> {
+    fn start(&self, address: HostPort, is_seed: bool) -> io::Result<()> {
         let (look_up, done, waker) = (self.look_up, self.done.clone(), self.waker.clone());
         let run = move || {
             let found = look_up(&address);
@@ -123,14 +120,8 @@ impl Resolver {
             let _ = done.send(answer);
             waker.wake();
         };
-        let thread = std::thread::Builder::new()
-            .name("trireme-dns".to_owned())
-            .spawn(run)?;
-        let (ended, running) = self.threads.drain(..).partition(JoinHandle::is_finished);
-        self.threads = running;
-        self.threads.push(thread);
-        join(ended);
-        Ok(())
+        let thread = std::thread::Builder::new().name("trireme-dns".to_owned());
+        thread.spawn(run).map(drop)
     }
 
     fn answer(&self, address: HostPort, is_seed: bool) {
@@ -165,19 +156,6 @@ impl Lane {
     }
 }
 
-/// A look-up panics only if the standard library does.
-fn join(threads: Vec<JoinHandle<()>>) {
-    for thread in threads {
-        let _ = thread.join();
-    }
-}
-
-impl Drop for Resolver {
-    fn drop(&mut self) {
-        join(std::mem::take(&mut self.threads));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -188,7 +166,7 @@ mod tests {
     static ENDS: AtomicBool = AtomicBool::new(false);
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
-    /// Ends all look-ups, also if the test fails: the resolver waits for them.
+    /// Ends all look-ups, also if the test fails.
     struct End;
 
     impl Drop for End {

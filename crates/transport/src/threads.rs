@@ -77,8 +77,8 @@ impl Threads {
         self.asker.as_ref().and_then(Asker::next_verdict)
     }
 
-    /// Ends all soon; does not wait. The drop waits: a look-up may take half a minute. It does not wait for a question
-    /// to the server that hangs.
+    /// Ends all soon; does not wait. The drop leaves look-ups behind, and a question to the server that hangs for a second:
+    /// their threads then return into code of this library, which is never unloaded (provider/build.rs).
     pub(crate) fn stop(&mut self) {
         if let Some(resolver) = &mut self.resolver {
             resolver.stop();

@@ -1,0 +1,83 @@
+//! Waits within connect() for the node's first view. In: the progress of the node. Out: that it is admitted, or may wait on
+//! without the caller, or the reason why not.
+
+use std::time::{Duration, Instant};
+
+use trireme_node::setup;
+
+use super::{ConnectError, LIVING_TIMEOUT, POLL, Request};
+use crate::core::Core;
+use crate::node::Node;
+
+/// Waits for a primary component that exists now.
+pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
+    let until = Instant::now() + LIVING_TIMEOUT;
+    while !is_admitted(node, request, true)? {
+        if let Some(reason) = node.peek(|core| core.progress.refused.clone()) {
+            return Err(ConnectError::Refused(reason));
+        }
+        if Instant::now() >= until {
+            return Err(no_primary(request, LIVING_TIMEOUT.as_millis() as u64));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Waits for the node's first view. `has_consent`: an operator allows that another cluster's data replace this node's.
+///
+/// A server that runs waits here until `pc.wait_prim_timeout`, with `pc.wait_prim=no` too. It is given nothing to do
+/// before its first view, and a MariaDB server that was given nothing neither stops nor disconnects (measured: SIGTERM
+/// during an outage had no effect).
+pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<(), ConnectError> {
+    let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
+    let is_running = node.server.runs();
+    let wait = is_running || request.options.bool("pc.wait_prim");
+    let until = Instant::now() + Duration::from_millis(timeout_ms);
+    loop {
+        let admitted = is_admitted(node, request, has_consent)?;
+        let refused = node.peek(|core| core.progress.refused.clone());
+        // Only while no peer is reached, this node may still take another cluster's data.
+        if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
+            std::thread::sleep(POLL);
+            continue;
+        }
+        // A node that was in a view before waits for that view without limit: no operator has to bootstrap (rule 18).
+        // The same holds for a node that founds a cluster when all founders are there.
+        let waits_on = !is_running && refused.is_none() && node.peek(Core::waits_for_others);
+        if admitted || waits_on {
+            return Ok(());
+        }
+        if let Some(reason) = refused {
+            return Err(ConnectError::Refused(reason));
+        }
+        if !wait {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(no_primary(request, timeout_ms));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Returns true if a component has admitted this node. Err: no component will.
+fn is_admitted(node: &Node, request: &Request, has_consent: bool) -> Result<bool, ConnectError> {
+    let (admitted, failed) =
+        node.peek(|core| (core.progress.admitted, core.progress.failed.clone()));
+    if let Some(text) = failed {
+        return Err(ConnectError::Failed(text));
+    }
+    let addresses = setup::peer_addresses(&request.cluster, &request.options);
+    let stranger = node.peek(|core| core.only_stranger(&addresses));
+    match stranger.filter(|_| has_consent && !admitted) {
+        Some(stranger) => Err(ConnectError::Stranger(stranger)),
+        None => Ok(admitted),
+    }
+}
+
+fn no_primary(request: &Request, timeout_ms: u64) -> ConnectError {
+    let peers = request.cluster.peers.iter().map(ToString::to_string);
+    let peers = peers.collect::<Vec<_>>().join(", ");
+    ConnectError::NoPrimary { timeout_ms, peers }
+}
