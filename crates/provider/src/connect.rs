@@ -330,7 +330,7 @@ fn begin(node: &Node, line: Line, start: Start, donor: &str) -> Result<(), Conne
         core.donor = donor.to_owned();
         core.engine.connect(now_ms(), start)
     })?;
-    crate::runtime::apply_again(node)?;
+    crate::runtime::renew_options(node)?;
     // The reactor may have gone to sleep when there was nothing to wait for yet.
     node.wake_reactor();
     Ok(())

@@ -323,7 +323,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
 
 /// Applies all options once more to a connection that has just begun: SET may have changed some since connect() read them,
 /// and found no connection. Err: the files of the encryption cannot be used.
-pub fn apply_again(node: &Node) -> Result<(), setup::SetupError> {
+pub fn renew_options(node: &Node) -> Result<(), setup::SetupError> {
     let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
     let security = setup::security(&options)?;
     node.with(|core| {

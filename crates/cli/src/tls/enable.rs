@@ -98,7 +98,7 @@ fn take_steps<E>(
     Ok((last, take(last)?))
 }
 
-/// What to do after a step.
+/// Returns what the operator does after a step.
 fn next(last: Phase, others: usize) -> &'static str {
     match last {
         Phase::RefusePlaintext => {

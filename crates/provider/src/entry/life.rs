@@ -34,7 +34,7 @@ pub unsafe extern "C" fn init(wsrep: *mut Wsrep, args: *const InitArgs) -> Wsrep
 }
 
 /// The server calls it twice: the second call finds no instance. All threads are joined here, since the library may be
-/// unloaded right after; a thread that hangs in the server's allowlist keeps it loaded (`services::allowlist`).
+/// closed right after. It stays in the process all the same, for threads that hang (build.rs).
 pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
     // SAFETY: the server's own table; `ctx` was leaked by init().
     unsafe {
