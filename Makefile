@@ -3,6 +3,10 @@ SHELL := bash
 # rustup's directory, for shells whose profile does not name it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
+# Programs that change directory need it as well.
+ifdef CARGO_TARGET_DIR
+export CARGO_TARGET_DIR := $(abspath $(CARGO_TARGET_DIR))
+endif
 BIN := $(or $(CARGO_TARGET_DIR),target)/release
 
 # Options, as in `make fuzz SECONDS=600`; ARGS are passed on to the program that the target runs.
@@ -13,6 +17,9 @@ ROOT ?=
 # Where `make bench` puts its reports.
 OUT ?= trireme-bench-$(shell date -u +%Y-%m-%dT%H%M%SZ)
 ARGS ?=
+
+# Asked before a build that would be in vain.
+needs_root = [ "$$(id -u)" = 0 ] || { echo "make $@: its Debian roots need chroot and namespaces: run it as root" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
 .PHONY: help build deb test-deb demo test test-all test-lab conformance soak bad-days crash bench sim sim-soak mutants model coverage lint fuzz clean
@@ -32,6 +39,7 @@ deb:  ## Debian packages of the library, the program and the arbitrator, into ta
 	scripts/deb.sh $(BIN)/../deb
 
 test-deb:  ## installs, upgrades, runs, removes and purges the packages in clean roots of Debian 12 and 13 (needs root)
+	@$(needs_root)
 	@$(MAKE) --no-print-directory deb
 	scripts/test-deb.sh $(BIN)/../deb
 
@@ -49,7 +57,8 @@ test-all:  ## the longer rest, which CI runs after `make test`: seeds of the com
 test-lab:  ## the lab's experiments and systems, with real servers (eight minutes)
 	@scripts/test.sh lab
 
-conformance:  ## MariaDB's whole Galera suites (hours), compared with Galera (ROOT=trixie: those of Debian 13)
+conformance:  ## MariaDB's whole Galera suites (hours), compared with Galera (ROOT=trixie: those of Debian 13; needs root)
+	@$(if $(ROOT),$(needs_root))
 	@scripts/packages.sh conformance
 	@$(MAKE) --no-print-directory build
 	$(if $(ROOT),scripts/debian-root.sh $(ROOT)) scripts/conformance.sh $(ARGS)
@@ -104,5 +113,5 @@ fuzz:  ## every decoder of foreign bytes, and cores among liars, SECONDS=60 each
 	@scripts/packages.sh fuzz
 	scripts/fuzz.sh $(SECONDS) $(TARGETS)
 
-clean:  ## remove what was built
+clean:  ## remove what was built, and what target/ keeps: the fuzzing corpus, verdicts of suites that were broken off
 	cargo clean

@@ -28,13 +28,14 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-version=$(mariadbd --version 2>/dev/null | sed -n 's/.*Ver \([0-9.]*\)-MariaDB.*/\1/p')
+# Debian's server is no program of ordinary users.
+version=$(PATH=$PATH:/usr/sbin mariadbd --version 2>/dev/null | sed -n 's/.*Ver \([0-9.]*\)-MariaDB.*/\1/p')
 [ -n "$version" ] || die "there is no mariadbd: run 'scripts/packages.sh conformance'"
 series=${version%.*}
 
 # What is tested: our sources, or Galera's library. Each state of them keeps verdicts of its own until all tests have run.
 provider=()
-sources() { find crates Cargo.lock \( -name '*.rs' -o -name 'Cargo.*' \) -type f -print0 | sort -z | xargs -0 sha1sum; }
+sources() { find crates Cargo.toml Cargo.lock \( -name '*.rs' -o -name 'Cargo.*' \) -type f -print0 | sort -z | xargs -0 sha1sum; }
 if [ "$baseline" = yes ]; then
     provider=(--provider /usr/lib/galera/libgalera_smm.so)
     sources() { sha1sum "${provider[1]}"; }
@@ -44,6 +45,8 @@ kept=${CARGO_TARGET_DIR:-target}/mtr
 results=$kept/conformance-$series.txt
 verdicts=$kept/conformance-$series-$code
 mkdir -p "$kept"
+exec 9> "$kept/conformance-$series.lock"
+flock -n 9 || die "another run of this directory goes on: its verdicts are in $verdicts"
 touch "$verdicts"
 
 # So many tests are one run of mtr: what a break costs at most, and how late a run ends.
@@ -64,7 +67,7 @@ run() {
         head -n "$at_once" <<<"$left" > "$verdicts.next"
         rm -f "$results"
         scripts/mtr.sh --results "$results" --list "$verdicts.next" --parallel 2 ${provider[@]+"${provider[@]}"} \
-            ${options[@]+"${options[@]}"} || true
+            ${options[@]+"${options[@]}"} 9>&- || true
         [ -s "$results" ] || die "no test ran"
         cat "$results" >> "$verdicts"
     done

@@ -18,15 +18,17 @@ tree=$out/tree
 log=$out/build.log
 
 cargo_version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
-# Without git (a source archive) the version of Cargo.toml has to do.
+# Without a repository (a source archive) the version of Cargo.toml has to do.
 version=$cargo_version date=$(date -R)
-if commit=$(git log -1 --format=%h 2>/dev/null); then
+if [ -e .git ]; then
+    # The bare version is above all with a commit: no later package would be an upgrade.
+    commit=$(git log -1 --format=%h) || die "git cannot read this repository: its message above says why"
     version=$cargo_version~git$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d.%H%M%S).$commit
     date=$(git log -1 --format=%cD)
     [ -z "$(git status --porcelain)" ] || version=$version.changed
 fi
 
-rm -rf "$tree" "$out"/*.deb "$out"/*.buildinfo "$out"/*.changes
+rm -rf "$tree" "$out"/trireme*.{deb,buildinfo,changes}
 mkdir -p "$tree/stage"
 cp -r packaging/debian README.md ARCHITECTURE.md SECURITY.md docs "$tree/"
 cp "$built/libtrireme.so" "$built/trireme" "$tree/stage/"
@@ -45,5 +47,5 @@ END
 
 (cd "$tree" && dpkg-buildpackage --build=binary --no-sign) > "$log" 2>&1 || { tail -n 20 "$log" >&2; die "see $log"; }
 rm -rf "$tree"
-lintian --fail-on error,warning --tag-display-limit 0 --allow-root "$out"/*.changes
-(cd "$out" && printf "$out/%s\n" *.deb)
+lintian --fail-on error,warning --tag-display-limit 0 --allow-root "$out"/trireme*.changes
+(cd "$out" && printf "$out/%s\n" trireme*.deb)

@@ -19,6 +19,8 @@ export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-co
 -Cllvm-args=-sanitizer-coverage-trace-compares"
 cargo build --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$out" $(printf -- '--bin %s ' "$@")
 
+# libFuzzer ends at an interrupt as after an error.
+trap 'exit 130' INT
 failed=()
 for target in "$@"; do
     echo "=== $target: $seconds s"

@@ -77,6 +77,7 @@ base=/tmp
 loads_libraries() { ! findmnt --noheadings --output OPTIONS --target "$1" | tr , '\n' | grep -qx noexec; }
 if [ -w /dev/shm ] && [ "${free_kib:-0}" -ge "$need_kib" ] && loads_libraries /dev/shm; then base=/dev/shm; fi
 work=$(mktemp -d "$base/mtr-XXXXXX")
+trap 'rm -rf "$work"' EXIT
 mkdir "$work/lib"
 cp "$provider" "$work/lib/"
 # The suites look for an arbitrator there.

@@ -34,5 +34,6 @@ while read -r mutant package target name; do
         echo "$mutant: caught by $package $target ${name:-(any)}; $units"
     fi
 done <<<"$list"
+[ "$count" -gt 0 ] || { echo "no such mutant: $*; the list is in crates/mutants/src/lib.rs" >&2; exit 2; }
 echo "$((count - missed)) of $count caught"
 [ "$missed" = 0 ]

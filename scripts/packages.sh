@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs, through apt-get, the Debian packages that a task needs and that are missing; does nothing when none is.
 # Usage: scripts/packages.sh build|deb|lint|fuzz|demo|bench|test|suites|conformance
-# An existing MariaDB service is neither stopped nor changed, and a newly installed one is not started.
+# No package is removed, a MariaDB that runs is neither stopped nor upgraded, and a newly installed service is not started.
 set -euo pipefail
 
 rust_min=1.85
@@ -13,22 +13,25 @@ die() { echo "packages: $*" >&2; exit 1; }
 packages_of() {
     case $1 in
         build)       echo gcc libc6-dev libssl-dev pkgconf ;;
-        deb)         packages_of build; echo dpkg-dev debhelper lintian python3 ;;
+        deb)         packages_of build; echo build-essential debhelper lintian python3 ;;
         lint)        packages_of build ;;
         fuzz)        packages_of build; echo g++ ;;
         demo)        packages_of build; echo mariadb-server rsync socat sysbench ;;
         bench)       packages_of demo; echo lsof iproute2 ;;
-        test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl haproxy ;;
+        test)        packages_of demo; echo mariadb-backup mariadb-test patch lsof procps iproute2 openssl stunnel4 haproxy ;;
         # MariaDB's suites alone, with a library that was built elsewhere.
         suites)      echo mariadb-server mariadb-backup mariadb-test rsync socat patch perl lsof procps iproute2 openssl stunnel4 ;;
-        conformance) packages_of test; echo stunnel4 ;;
+        conformance) packages_of test ;;
         *) die "unknown set '$1' (known: build deb lint fuzz demo bench test suites conformance)" ;;
     esac
 }
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
-installed() { [ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
+can_be_root() { [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || sudo -v; }; }; }
+
+# Held packages count as well; one of two architectures has two states.
+installed() { dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null | grep -qE '(^| )[ih]i '; }
 
 at_least() { dpkg --compare-versions "$1" ge "$2"; }
 
@@ -50,6 +53,12 @@ wanted=$(packages_of "$set_name")
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "packages: this is not Debian; needed are Rust >= $rust_min and the counterparts of:" $wanted
     exit 0
+fi
+
+# A run that was killed has left its policy: no service of this machine would start any more.
+if grep -qsxF "$ours" "$policy" && flock -n "${policy%/*}" true; then
+    can_be_root || die "a run that was killed left $policy, which keeps services from starting; as root, run: rm $policy"
+    as_root rm -f "$policy"
 fi
 
 missing=()
@@ -75,9 +84,7 @@ fi
 
 [ $((${#missing[@]} + ${#rust_missing[@]})) -gt 0 ] || exit 0
 
-if [ "$(id -u)" != 0 ] && ! { command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
-    die "root is needed once; as root, run: $0 $set_name"
-fi
+can_be_root || die "root is needed once; as root, run: $0 $set_name"
 
 # One run at a time: another one's end would remove the policy.
 exec 9< "${policy%/*}"
@@ -90,19 +97,30 @@ for names in ${rust_missing[@]+"${rust_missing[@]}"}; do
     missing+=("$package")
 done
 
-echo "packages: installing ${missing[*]}"
+get=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install --no-remove --no-install-recommends "${missing[@]}")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# A run that was killed has left its own.
-if [ ! -e "$policy" ] || grep -qxF "$ours" "$policy"; then
-    # Debian starts a service as it installs it, unless this file says 101 ("forbidden by policy").
-    trap 'rm -f "$log"; as_root rm -f "$policy"' EXIT
-    printf '#!/bin/sh\n%s\nexit 101\n' "$ours" |
-        as_root sh -c "cat > '$policy' && chmod 755 '$policy'"
+failed() { tail -n 20 "$log" >&2; die "apt-get could not install: ${missing[*]}"; }
+
+"${get[@]}" --simulate > "$log" 2>&1 || failed
+if grep -q '^Inst mariadb-server \[' "$log" && grep -qsx mariadbd /proc/[0-9]*/comm; then
+    die "apt-get would upgrade MariaDB, which runs: upgrade it yourself, then run this again"
 fi
-as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
-    install --no-install-recommends "${missing[@]}" > "$log" 2>&1 9>&- ||
-    { tail -n 20 "$log" >&2; die "apt-get could not install: ${missing[*]}"; }
-case " ${missing[*]} " in
-    *" mariadb-server "*) echo "packages: the mariadb service is not started; the package enables it for the next boot" ;;
-esac
+
+echo "packages: installing ${missing[*]}"
+# Debian starts a service as it installs it, unless the policy says 101 ("forbidden by policy"). One shell writes and removes it,
+# so that sudo does not ask again.
+as_root env DEBIAN_FRONTEND=noninteractive bash -c '
+    policy=$1 ours=$2
+    shift 2
+    if [ ! -e "$policy" ]; then
+        trap "rm -f $policy" EXIT
+        printf "#!/bin/sh\n%s\nexit 101\n" "$ours" > "$policy"
+        chmod 755 "$policy"
+    fi
+    "$@"' packages "$policy" "$ours" "${get[@]}" > "$log" 2>&1 9>&- || failed
+for service in mariadb-server haproxy stunnel4; do
+    case " ${missing[*]} " in
+        *" $service "*) echo "packages: the service of $service is not started; its package enables it for the next boot" ;;
+    esac
+done

@@ -9,6 +9,9 @@
 # a systemctl of this test runs what the units say.
 set -euo pipefail
 
+# It changes the packages and the configuration of the system that it runs on.
+[ "${clean:-}" = 1 ] || { echo "$0: only scripts/debian-root.sh --clean runs this, in a root of its own" >&2; exit 1; }
+
 packages=$1
 page=$PWD/docs/quick-start.md
 hosts=/tmp/hosts
@@ -48,7 +51,7 @@ make_host() {
         hostname "node$1"
         exec sleep infinity' "$at" "$i" &
     keeper[$i]=$!
-    sleep 0.5
+    until [ "$(nsenter --target "${keeper[$i]}" --uts hostname 2>/dev/null)" = "node$i" ]; do sleep 0.1; done
     ip link add "host$i" type veth peer name eth0 netns "${keeper[$i]}"
     ip link set "host$i" master hosts up
     run "$i" "install -d -o mysql -g mysql /run/mysqld; ip link set lo up; ip link set eth0 up; ip address add 192.0.2.$i/24 dev eth0"

@@ -14,6 +14,8 @@ for directory in "$@"; do
     experiment=$(sed -nE '1,2s/^[[ ]*"([a-z]+)",?$/\1/p' "$directory/plan.json" | head -n 1)
     [ -n "$experiment" ] || { echo "$directory/plan.json names no experiment" >&2; exit 1; }
     page=$pages/$experiment
+    [ "$(realpath -m "$page")" != "$(realpath "$directory")" ] ||
+        { echo "$directory is the page itself: copy it elsewhere, and resume the copy" >&2; exit 1; }
     rm -rf "$page"
     mkdir -p "$page"
     cp "$directory/report.md" "$page/README.md"

@@ -8,6 +8,10 @@ count=${1:?how many schedules}
 ranges=crates/simulator/ranges.txt
 crates=(group certification replicator engine log simulator)
 
+# Two runs would count the same seeds.
+exec 9< "$ranges"
+flock -n 9 || { echo "sim-soak: another run counts in this directory" >&2; exit 1; }
+
 # Of the code as it lies there: without comments, tests, fuzzing, and what random schedules know nothing of (those written by hand,
 # seeds kept, the hunt for planted mistakes).
 paths=("${crates[@]/#/crates/}" ":!$ranges" ":!crates/simulator/src/directed" ":!crates/simulator/src/mutants.rs"

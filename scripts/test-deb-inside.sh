@@ -4,6 +4,9 @@
 # Usage: scripts/test-deb-inside.sh DIRECTORY          that of the packages
 set -euo pipefail
 
+# It changes the packages and the configuration of the system that it runs on.
+[ "${clean:-}" = 1 ] || { echo "$0: only scripts/debian-root.sh --clean runs this, in a root of its own" >&2; exit 1; }
+
 packages=$1
 sample=/etc/mysql/mariadb.conf.d/61-trireme.cnf
 defaults=/etc/default/trireme-arbitrator
@@ -58,13 +61,14 @@ stop_unit() {
 
 http() { exec 8<> /dev/tcp/127.0.0.1/8077 && printf 'GET %s HTTP/1.1\r\n\r\n' "$1" >&8 && cat <&8; }
 
-# The packages under a lower version, with other comments in their configuration.
+# The packages under a lower version, with other comments in their configuration: dpkg asks then about what was changed.
 make_older() {
     local package older
     mkdir /tmp/older
     for package in "${newer[@]}"; do
         older=/tmp/older/$(basename "$package" | cut -d_ -f1)
         dpkg-deb -R "$package" "$older"
+        [ ! -d "$older/etc" ] || find "$older/etc" -type f -exec sed -i '1i # An earlier comment.' {} +
         sed -i -E 's/^Version: .*/Version: 0.0.1/; s/trireme \(= [^)]*\)/trireme (= 0.0.1)/' "$older/DEBIAN/control"
         (cd "$older" && find . -type f -not -path './DEBIAN/*' -printf '%P\0' | xargs -0 md5sum > DEBIAN/md5sums)
         check "an older package of $older" dpkg-deb -b "$older" "$older.deb"
@@ -100,7 +104,7 @@ sed -i 's/^#\([a-z_-]* *=\)/\1/; s/192\.0\.2\.1,192\.0\.2\.2,192\.0\.2\.3/127.0.
 sed -i 's/^GALERA_NODES=.*/GALERA_NODES="127.0.0.1:4567"/; s/base_port=4567/base_port=4570/' $defaults
 sed -i "s|^GALERA_OPTIONS=\"|&$(tls_options /etc/trireme-arbitrator); |" $defaults
 md5sum $sample $defaults > /tmp/changed
-apt install "${newer[@]}" || fail "the packages cannot be upgraded"
+apt -o Dpkg::Options::=--force-confold install "${newer[@]}" || fail "the packages cannot be upgraded"
 check "an upgrade keeps the administrator's configuration" md5sum -c /tmp/changed
 [ "$(dpkg-query -W -f '${Version}' trireme)" != 0.0.1 ] || fail "trireme is still the older one"
 
