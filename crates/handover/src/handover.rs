@@ -3,7 +3,6 @@
 //! In: events of callers and appliers. Out: answers and work. A thread that changes the core wakes the threads for
 //! which the change matters, and it wakes them after it has released the lock.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -70,11 +69,10 @@ impl<C: UnderLock> Handover<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared<C>> {
-        // After a panic under the lock, the caller must ask is_broken() and end the process.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(|_| end_broken())
     }
 
-    /// True if a thread panicked in the core: its state may be wrong.
+    /// True if a thread panicked in the core: its state may be wrong, and the caller must end the process.
     pub fn is_broken(&self) -> bool {
         self.shared.is_poisoned()
     }
@@ -183,10 +181,7 @@ impl<C: UnderLock> Handover<C> {
             let due = shared.take_due();
             if due.is_empty() {
                 shared.sleeping += 1;
-                shared = self
-                    .work
-                    .wait(shared)
-                    .unwrap_or_else(PoisonError::into_inner);
+                shared = self.work.wait(shared).unwrap_or_else(|_| end_broken());
                 shared.sleeping -= 1;
             } else {
                 drop(shared);
@@ -217,6 +212,12 @@ impl<C: UnderLock> Handover<C> {
                 .is_ok()
         })
     }
+}
+
+/// Ends the process: another thread panicked in the core, and the panic has lost actions. To go on could number or
+/// acknowledge later write-sets wrongly.
+fn end_broken() -> ! {
+    std::process::abort()
 }
 
 impl<C: UnderLock> Shared<C> {

@@ -1,5 +1,6 @@
 //! With real threads and real time.
 
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,4 +137,25 @@ fn a_panic_under_the_lock_is_seen() {
     let panics = || handover.with(|_| panic!("this panic is part of the test"));
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
     assert!(caught.is_err() && handover.is_broken());
+}
+
+/// Runs itself once more: in that process a thread panics in the core, and another one takes the lock after it.
+#[test]
+fn nothing_comes_out_of_a_broken_core() {
+    const SIGABRT: i32 = 6;
+    const IN_CHILD: &str = "TRIREME_TEST_BROKEN_CORE";
+    if std::env::var_os(IN_CHILD).is_some() {
+        let handover = Arc::new(Handover::new(Numbers::default()));
+        let other = handover.clone();
+        let panics = move || other.with(|_| panic!("this panic is part of the test"));
+        assert!(std::thread::spawn(panics).join().is_err());
+        handover.with(|_| ());
+        std::process::exit(0);
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["nothing_comes_out_of_a_broken_core", "--nocapture"])
+        .env(IN_CHILD, "1")
+        .output()
+        .unwrap();
+    assert_eq!(child.status.signal(), Some(SIGABRT), "{child:?}");
 }

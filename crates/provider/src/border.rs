@@ -41,17 +41,36 @@ pub unsafe fn guard<T>(wsrep: *mut Wsrep, failed: T, body: impl FnOnce(&Arc<Node
     let Some(node) = (unsafe { node(wsrep) }) else {
         return failed;
     };
-    let node = &node;
-    match catch_unwind(AssertUnwindSafe(|| body(node))) {
-        Ok(result) => result,
-        Err(_) => {
-            node.logger.error(
-                "panic in the provider (the message is on standard error); please report it",
-            );
-            if node.is_broken() {
-                std::process::abort();
-            }
-            failed
-        }
+    match caught(&node, body) {
+        Some(result) => result,
+        None if node.is_broken() => std::process::abort(),
+        None => failed,
     }
+}
+
+/// As [`guard`], for a thread that has a write-set in hand: every panic ends the process, because the write-set's seqno
+/// would never pass.
+///
+/// # Safety
+/// As for [`node`].
+pub unsafe fn guard_applier<T>(
+    wsrep: *mut Wsrep,
+    failed: T,
+    body: impl FnOnce(&Arc<Node>) -> T,
+) -> T {
+    // SAFETY: the caller's contract.
+    let Some(node) = (unsafe { node(wsrep) }) else {
+        return failed;
+    };
+    caught(&node, body).unwrap_or_else(|| std::process::abort())
+}
+
+/// Runs `body`; None after a panic, which it logs.
+fn caught<T>(node: &Arc<Node>, body: impl FnOnce(&Arc<Node>) -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(|| body(node)));
+    if result.is_err() {
+        node.logger
+            .error("panic in the provider (the message is on standard error); please report it");
+    }
+    result.ok()
 }

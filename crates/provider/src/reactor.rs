@@ -130,13 +130,28 @@ pub(crate) fn guard(node: &Weak<Node>, body: impl FnOnce()) {
     }
 }
 
+const FAULTS: [libc::c_int; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// Starts a thread that takes no signal of the process; `spawn` starts it. Signals of the thread's own faults stay open: the
+/// server's handler prints the stack.
 pub(crate) fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are valid; the mask of this thread is put back below.
     unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        libc::sigfillset(&mut blocked);
+        for fault in FAULTS {
+            libc::sigdelset(&mut blocked, fault);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &blocked, &mut before);
         let result = spawn();
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         result

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::Gtid;
 
+use crate::reactor::with_signals_blocked;
+use crate::termination;
+
 /// Limit of the run. It includes InnoDB's own crash recovery, which may take hours on a large redo log. After this time
 /// the server is considered hanging, and the node takes a full SST.
 const TIMEOUT: Duration = Duration::from_secs(6 * 60 * 60);
@@ -104,7 +107,7 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         .spawn()
         .map_err(fail)?;
     let output = child.stderr.take();
-    let watcher = thread::spawn(move || watch(child));
+    let watcher = with_signals_blocked(|| thread::spawn(move || watch(child)));
     let (mut position, mut last_line) = (None, String::new());
     // Names of files and tables may be in any character set.
     for line in output
@@ -148,17 +151,22 @@ fn end_with_this_thread(command: &mut Command) {
     }
 }
 
-/// Waits for the end of the child, and kills it after the limit. Returns false if it took too long.
+/// Waits for the end of the child, and kills it after the limit. Returns false if it took too long. Lets a SIGTERM end
+/// both processes: the server has not started, and does not see the signal.
 fn watch(mut child: Child) -> bool {
     let since = Instant::now();
     loop {
         if !matches!(child.try_wait(), Ok(None)) {
             return true;
         }
-        if since.elapsed() > TIMEOUT {
+        let is_late = since.elapsed() > TIMEOUT;
+        if is_late || termination::is_wanted() {
             // The child's output ends with the child, and so does the wait for a line.
             let _ = child.kill();
             let _ = child.wait();
+            if !is_late {
+                termination::let_it();
+            }
             return false;
         }
         thread::sleep(LOOK);

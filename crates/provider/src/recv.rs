@@ -183,6 +183,11 @@ fn donate(
     let Some(callback) = node.settings.callbacks.sst_donate else {
         return false;
     };
+    if !is_readable(request) {
+        (node.logger)
+            .error("a joiner's state request is malformed: it gets no state; see the joiner's log");
+        return false;
+    }
     let request = Buf::new(request);
     // SAFETY: all pointers are valid for the call.
     let status = unsafe {
@@ -198,6 +203,11 @@ fn donate(
     status == CbStatus::SUCCESS
 }
 
+/// Returns true if the server can read the request: two C strings, of which it ends the second one itself. It may be empty.
+fn is_readable(request: &[u8]) -> bool {
+    request.is_empty() || request.contains(&0)
+}
+
 /// Returns the status for the server.
 pub fn status(code: Code) -> WsrepStatus {
     WsrepStatus(code as i32)
@@ -209,6 +219,12 @@ mod tests {
     use trireme_replicator::Gtid;
 
     use super::*;
+
+    #[test]
+    fn a_request_without_end_is_not_given_to_the_server() {
+        assert!(is_readable(b"rsync\x00127.0.0.1:4444/rsync_sst\0") && is_readable(b""));
+        assert!(!is_readable(b"rsync"));
+    }
 
     #[test]
     fn a_members_texts_reach_the_server_as_one_plain_line() {

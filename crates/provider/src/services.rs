@@ -2,7 +2,8 @@
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use trireme_transport::AllowAddress;
 use trireme_wsrep_abi::{
@@ -15,7 +16,25 @@ use crate::border::guard;
 use crate::options::Typed;
 
 /// The API has no instance argument here: the server has one allowlist per process.
-static ALLOWLIST: Mutex<Option<AllowlistServiceV1>> = Mutex::new(None);
+static ALLOWLIST: Mutex<Allowlist> = Mutex::new(Allowlist {
+    service: None,
+    calls: 0,
+});
+/// The last of the calls has ended.
+static NO_CALL: Condvar = Condvar::new();
+
+/// The end of the service waits so long for calls. One that hangs longer waits for a lock in the server.
+const LAST_CALLS: Duration = Duration::from_secs(3);
+
+struct Allowlist {
+    service: Option<AllowlistServiceV1>,
+    /// Number of threads in the server's function.
+    calls: usize,
+}
+
+fn lock_allowlist() -> MutexGuard<'static, Allowlist> {
+    ALLOWLIST.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The isolation that the signal handler of a dying server has requested; see [`isolation_mode`].
 static ISOLATION: AtomicI32 = AtomicI32::new(0);
@@ -27,42 +46,48 @@ pub unsafe extern "C" fn wsrep_init_allowlist_service_v1(
     service: *mut AllowlistServiceV1,
 ) -> c_int {
     // SAFETY: the caller's contract.
-    *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = unsafe { service.as_ref().copied() };
+    lock_allowlist().service = unsafe { service.as_ref().copied() };
     0
 }
 
 /// Ends the service of [`wsrep_init_allowlist_service_v1`].
 #[unsafe(no_mangle)]
 pub extern "C" fn wsrep_deinit_allowlist_service_v1() {
-    *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner()) = None;
+    let mut allowlist = lock_allowlist();
+    allowlist.service = None;
+    let _ = NO_CALL.wait_timeout_while(allowlist, LAST_CALLS, |a| a.calls > 0);
 }
 
 /// Returns the server's allowlist; `None` if it has none, and every address may connect.
 pub fn allowlist() -> Option<AllowAddress> {
-    let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
+    let service = lock_allowlist().service;
     service.map(|_| -> AllowAddress { Arc::new(allowed) })
 }
 
 /// Asks the server whether a peer may connect. May take long, and hangs while a session locks the table: called without
 /// any lock held, in a thread for this alone.
 fn allowed(address: &str) -> bool {
-    let service = *ALLOWLIST.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(AllowlistServiceV1 {
-        allowlist_cb: Some(callback),
-        context,
-    }) = service
-    else {
-        return true;
-    };
     // MariaDB reads the address as a C string.
     let Ok(text) = CString::new(address) else {
         return false;
     };
     let value = Buf::new(text.as_bytes());
-    // SAFETY: the service is valid until it is deinitialised, after the last connection was closed. A call that still
-    // hangs then is in the server's own code, this thread owns the address, and this library is never unloaded
-    // (build.rs).
-    unsafe { callback(context, AllowlistKey::IP, &value) == WsrepStatus::OK }
+    let mut allowlist = lock_allowlist();
+    let Some(AllowlistServiceV1 {
+        allowlist_cb: Some(callback),
+        context,
+    }) = allowlist.service
+    else {
+        return true;
+    };
+    allowlist.calls += 1;
+    drop(allowlist);
+    // SAFETY: the service is valid until it is deinitialised, and its end waits for this call. A call that hangs longer
+    // is in the server's own code, this thread owns the address, and this library is never unloaded (build.rs).
+    let status = unsafe { callback(context, AllowlistKey::IP, &value) };
+    lock_allowlist().calls -= 1;
+    NO_CALL.notify_all();
+    status == WsrepStatus::OK
 }
 
 /// # Safety

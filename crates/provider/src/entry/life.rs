@@ -11,7 +11,7 @@ use trireme_wsrep_abi::{
     malloc_cstr,
 };
 
-use crate::border::{context, guard};
+use crate::border::{context, guard, guard_applier};
 use crate::node::Node;
 use crate::{CAPABILITIES, connect as connection, recv as applier, runtime, stats, status};
 
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn disconnect(wsrep: *mut Wsrep) -> WsrepStatus {
 pub unsafe extern "C" fn recv(wsrep: *mut Wsrep, recv_ctx: *mut c_void) -> WsrepStatus {
     // SAFETY: the server gives this thread and its context to the provider.
     unsafe {
-        guard(wsrep, WsrepStatus::FATAL, |node| {
+        guard_applier(wsrep, WsrepStatus::FATAL, |node| {
             applier::run(node, recv_ctx)
         })
     }

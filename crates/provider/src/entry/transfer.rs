@@ -28,8 +28,8 @@ pub unsafe extern "C" fn sync_wait(
             let Some(answer) = answer else {
                 return WsrepStatus::TRX_FAIL;
             };
-            if let (Code::Ok, Some(gtid)) = (answer.code, gtid.as_mut()) {
-                *gtid = gtid_to_abi(answer.gtid);
+            if answer.code == Code::Ok && !gtid.is_null() {
+                gtid.write(gtid_to_abi(answer.gtid));
             }
             recv::status(answer.code)
         })
@@ -40,8 +40,10 @@ pub unsafe extern "C" fn last_committed_id(wsrep: *mut Wsrep, gtid: *mut Gtid) -
     // SAFETY: the server passes room for a position.
     unsafe {
         guard(wsrep, WsrepStatus::NODE_FAIL, |node| {
-            if let Some(gtid) = gtid.as_mut() {
-                *gtid = gtid_to_abi(node.peek(|core| core.engine.replicator.last_committed()));
+            if !gtid.is_null() {
+                gtid.write(gtid_to_abi(
+                    node.peek(|core| core.engine.replicator.last_committed()),
+                ));
             }
             WsrepStatus::OK
         })

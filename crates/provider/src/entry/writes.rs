@@ -11,7 +11,7 @@ use trireme_wsrep_abi::{
     WsrepStatus, slice_or_empty,
 };
 
-use crate::border::guard;
+use crate::border::{guard, guard_applier};
 use crate::convert::{gtid_to_abi, meta_of_answer};
 use crate::node::Node;
 use crate::recv;
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn replay_trx(
 ) -> WsrepStatus {
     // SAFETY: the server passes its own handle and the context of the replaying thread.
     unsafe {
-        guard(wsrep, WsrepStatus::FATAL, |node| {
+        guard_applier(wsrep, WsrepStatus::FATAL, |node| {
             let Some(handle) = handle.as_ref() else {
                 return WsrepStatus::TRX_MISSING;
             };
@@ -307,8 +307,8 @@ pub unsafe extern "C" fn abort_certification(
 ) -> WsrepStatus {
     // SAFETY: the server passes room for the victim's seqno.
     unsafe {
-        if let Some(seqno) = victim_seqno.as_mut() {
-            *seqno = abi::SEQNO_UNDEFINED;
+        if !victim_seqno.is_null() {
+            victim_seqno.write(abi::SEQNO_UNDEFINED);
         }
         guard(wsrep, WsrepStatus::NOT_ALLOWED, |node| {
             let answer = node.call(|_, ticket| {
