@@ -82,7 +82,7 @@ fn a_node_dies_while_it_commits_a_large_transaction() {
         ["0".to_string(), (MIB << 7).to_string()].contains(&count),
         "{count}"
     );
-    trial.assert_equal();
+    trial.assert_running_equal();
     trial.restart(1);
     trial.await_size(0, 3, JOIN);
     trial.assert_equal();

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use trireme_testbed::interrupt;
 use trireme_testbed::process;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::verify::verify_running;
+use trireme_testbed::verify::{verify_identical, verify_running};
 use trireme_testbed::{Cluster, Server, Settings, Sql, datadir};
 
 /// Lines of each error log that a failed test shows.
@@ -186,10 +186,19 @@ impl Trial {
             .expect("a process of ours can be killed");
     }
 
-    /// The running nodes hold the same rows.
+    /// All nodes run, and hold the same rows.
+    #[track_caller]
     pub fn assert_equal(&mut self) {
-        if let Err(error) = verify_running(&mut self.cluster, &["d"]) {
+        if let Err(error) = verify_identical(&mut self.cluster, &["d"]) {
             panic!("the nodes are not equal: {error}");
+        }
+    }
+
+    /// The same for a cluster of which a node is down on purpose.
+    #[track_caller]
+    pub fn assert_running_equal(&mut self) {
+        if let Err(error) = verify_running(&mut self.cluster, &["d"]) {
+            panic!("the running nodes are not equal: {error}");
         }
     }
 
