@@ -79,8 +79,20 @@ impl Arbitrator {
     /// Sends a signal, and waits until it has ended.
     fn end(&mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
-        let mut child = self.running.take().expect("it runs");
-        child.wait().expect("it can be waited for")
+        self.await_end()
+    }
+
+    /// Waits until it has ended.
+    fn await_end(&mut self) -> ExitStatus {
+        let child = self.running.as_mut().expect("it runs");
+        let mut status = None;
+        let has_ended = await_true(SOON, || {
+            status = child.try_wait().expect("it can be waited for");
+            status.is_some()
+        });
+        assert!(has_ended, "the arbitrator does not end");
+        self.running = None;
+        status.expect("it has ended")
     }
 
     /// Lines of its log that have all these words.
@@ -272,8 +284,7 @@ fn a_cluster_with_an_arbitrator_is_led_to_tls() {
         match is_member {
             true => trial.await_size(0, 3, JOIN),
             false => {
-                let mut child = arbitrator.running.take().expect("it runs");
-                assert!(!child.wait().expect("it can be waited for").success());
+                assert!(!arbitrator.await_end().success());
                 let log = std::fs::read_to_string(arbitrator.log()).expect("its log");
                 assert!(
                     log.contains("does not trust") && log.contains("socket.ssl_ca"),
