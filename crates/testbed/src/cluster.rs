@@ -196,12 +196,13 @@ impl Cluster {
     ) -> Result<NodeStatus, ClusterError> {
         let start = Instant::now();
         loop {
+            let elapsed = start.elapsed();
             if let Ok(status) = self.nodes[i].status() {
                 if status.is_synced() && status.size == size {
                     return Ok(status);
                 }
             }
-            self.nodes[i].wait_step(start, timeout, &format!("in a component of {size}"))?;
+            self.nodes[i].wait_step(elapsed, timeout, &format!("in a component of {size}"))?;
         }
     }
 
@@ -222,6 +223,7 @@ impl Cluster {
             self.check_running()?;
         }
         loop {
+            let elapsed = start.elapsed();
             let mut positions = Vec::new();
             for i in &running {
                 positions.extend(
@@ -243,7 +245,7 @@ impl Cluster {
             }
             seen = now;
             for i in &running {
-                self.nodes[*i].wait_step(start, timeout, "at the same position as the others")?;
+                self.nodes[*i].wait_step(elapsed, timeout, "at the same position as the others")?;
             }
         }
     }
