@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cluster_error::{ClusterError, io_error};
 use crate::cluster_file;
 use crate::config;
+use crate::directories::remove_dir;
 use crate::mark;
 use crate::node::{Node, StartMode};
 use crate::ports::{self, NodePorts};
@@ -272,6 +273,14 @@ impl Cluster {
             mark::remove(&node.datadir());
         }
         Ok(())
+    }
+
+    /// Removes the data directory of the stopped node `i`, as if its disk were lost. What the node left in memory goes,
+    /// too, since nobody could find it later.
+    pub fn lose_data(&self, i: usize) -> Result<(), ClusterError> {
+        let datadir = self.nodes[i].datadir();
+        mark::remove(&datadir);
+        remove_dir(&datadir)
     }
 
     /// Freezes node `i` (SIGSTOP).

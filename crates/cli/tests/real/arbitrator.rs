@@ -60,7 +60,11 @@ impl Arbitrator {
 
     fn all_options(&self) -> String {
         let (port, more) = (self.port, &self.options);
-        format!("base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}; {more}")
+        // A killed arbitrator leaves its mark.
+        let marks = self.dir.path().display();
+        format!(
+            "base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}; repl.mark_dir={marks}; {more}"
+        )
     }
 
     fn spawn(&mut self) {
