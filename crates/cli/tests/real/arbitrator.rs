@@ -1,6 +1,5 @@
 //! Two nodes with a database, and an arbitrator by the name of garbd.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use trireme_cli::arbitrator::GARBD;
-use trireme_testbed::process;
+use trireme_testbed::{ports, process};
 
 use super::encryption::Store;
 use super::load::Load;
@@ -36,11 +35,9 @@ impl Arbitrator {
 
     /// One that does not run yet.
     fn new(trial: &Trial, options: String) -> Arbitrator {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it is bound").port();
         Arbitrator {
             address: trial.value(0, "SELECT @@wsrep_cluster_address"),
-            port,
+            port: ports::find_free(1).expect("free ports")[0].group,
             dir: tempfile::tempdir().expect("a temporary directory"),
             options,
             running: None,
