@@ -14,8 +14,10 @@ use crate::cluster_error::{ClusterError, io_error};
 use crate::cluster_file;
 use crate::config;
 use crate::directories::remove_dir;
+use crate::interrupt;
 use crate::mark;
 use crate::node::{Node, StartMode};
+use crate::output::line;
 use crate::ports::{self, NodePorts};
 use crate::rsync_as_root;
 use crate::settings::Settings;
@@ -298,8 +300,16 @@ impl Cluster {
         Ok(self.nodes[i].sql()?)
     }
 
-    /// Stops all nodes cleanly. The first one is the last, so that it may bootstrap the cluster again.
+    /// Stops all nodes cleanly. The first one is the last, so that it may bootstrap the cluster again. After an
+    /// interruption, first prints how to stop them if another one ends the program meanwhile.
     pub fn stop(&mut self) -> Result<(), ClusterError> {
+        let runs = self.nodes.iter().any(|node| node.pid().is_some());
+        if runs && interrupt::check().is_err() {
+            line(&format!(
+                "stopping the servers; if you break this off: trireme cluster down --dir {}",
+                self.settings.dir.display()
+            ));
+        }
         for i in (0..self.nodes.len()).rev() {
             let ran = self.nodes[i].pid().is_some();
             let killed = self.stop_node(i)?;
