@@ -1,5 +1,5 @@
 //! Everybody dies at once in the middle of DDL, and is started again with the ordinary configuration (rule 13).
-//! `TRIREME_SEED` repeats the waits before the kills of another run, which shows it.
+//! The waits before the kills follow from a seed, which each run prints; `TRIREME_SEED` repeats them.
 
 use std::fs;
 use std::thread;
