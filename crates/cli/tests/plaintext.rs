@@ -1,16 +1,15 @@
 //! A start in plaintext is warned of once, and refused where encryption is required; with certificates it is taken, in each
 //! spelling of an arbitrator. No server is needed: the arbitrator's start is that of every node.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use trireme_testbed::ports;
 
 /// Options with a free port, and a short timeout.
 fn with_port(options: &str) -> String {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = port.expect("a free port").port();
+    let port = ports::find_free(1).expect("free ports")[0].group;
     format!("base_port={port}; pc.wait_prim_timeout=PT0.1S; {options}")
 }
 

@@ -16,11 +16,28 @@ const ALL: Duration = Duration::from_secs(120);
 /// The servers are killed, and the report is made of what is there.
 const STOP: Duration = Duration::from_secs(30);
 
-fn bench(words: &[&str], out: &Path, dir: &Path) -> Child {
+/// A benchmark of ours. If the test fails it is asked to stop: it stops its servers, which would outlive a kill.
+struct Bench(Child);
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        }
+        while matches!(self.0.try_wait(), Ok(None)) && begin.elapsed() < STOP {
+            thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn bench(words: &[&str], out: &Path, dir: &Path) -> Bench {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
     command.args(["bench", "inserts"]).args(words).arg(out);
     let command = command.env("TMPDIR", dir).stdout(Stdio::null());
-    command.spawn().expect("the program starts")
+    Bench(command.spawn().expect("the program starts"))
 }
 
 fn until<T>(what: &str, limit: Duration, mut found: impl FnMut() -> Option<T>) -> T {
@@ -34,9 +51,9 @@ fn until<T>(what: &str, limit: Duration, mut found: impl FnMut() -> Option<T>) -
     }
 }
 
-fn end(bench: &mut Child, limit: Duration) -> ExitStatus {
+fn end(bench: &mut Bench, limit: Duration) -> ExitStatus {
     until("the benchmark ends", limit, || {
-        bench.try_wait().expect("a child")
+        bench.0.try_wait().expect("a child")
     })
 }
 
@@ -76,7 +93,7 @@ fn an_interrupted_benchmark_keeps_what_it_has_and_leaves_no_server() {
     until("the next one has a server", ALL, || {
         (servers_in(dir.path()) > 0).then_some(())
     });
-    kill_process(Pid::from_child(&first), Signal::INT).expect("it runs");
+    kill_process(Pid::from_child(&first.0), Signal::INT).expect("it runs");
     assert!(!end(&mut first, STOP).success());
     assert_eq!(servers_in(dir.path()), 0, "servers are left");
     let kept = records(&out);

@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 use crate::cluster_error::{ClusterError, io_error};
 use crate::cluster_file;
 use crate::config;
+use crate::directories::remove_dir;
+use crate::interrupt;
 use crate::mark;
 use crate::node::{Node, StartMode};
+use crate::output::line;
 use crate::ports::{self, NodePorts};
 use crate::rsync_as_root;
 use crate::settings::Settings;
@@ -196,12 +199,13 @@ impl Cluster {
     ) -> Result<NodeStatus, ClusterError> {
         let start = Instant::now();
         loop {
+            let elapsed = start.elapsed();
             if let Ok(status) = self.nodes[i].status() {
                 if status.is_synced() && status.size == size {
                     return Ok(status);
                 }
             }
-            self.nodes[i].wait_step(start, timeout, &format!("in a component of {size}"))?;
+            self.nodes[i].wait_step(elapsed, timeout, &format!("in a component of {size}"))?;
         }
     }
 
@@ -222,6 +226,7 @@ impl Cluster {
             self.check_running()?;
         }
         loop {
+            let elapsed = start.elapsed();
             let mut positions = Vec::new();
             for i in &running {
                 positions.extend(
@@ -243,7 +248,7 @@ impl Cluster {
             }
             seen = now;
             for i in &running {
-                self.nodes[*i].wait_step(start, timeout, "at the same position as the others")?;
+                self.nodes[*i].wait_step(elapsed, timeout, "at the same position as the others")?;
             }
         }
     }
@@ -272,6 +277,14 @@ impl Cluster {
         Ok(())
     }
 
+    /// Removes the data directory of the stopped node `i`, as if its disk were lost. What the node left in memory goes,
+    /// too, since nobody could find it later.
+    pub fn lose_data(&self, i: usize) -> Result<(), ClusterError> {
+        let datadir = self.nodes[i].datadir();
+        mark::remove(&datadir);
+        remove_dir(&datadir)
+    }
+
     /// Freezes node `i` (SIGSTOP).
     pub fn pause_node(&self, i: usize) -> Result<(), ClusterError> {
         Ok(self.nodes[i].pause()?)
@@ -287,8 +300,16 @@ impl Cluster {
         Ok(self.nodes[i].sql()?)
     }
 
-    /// Stops all nodes cleanly. The first one is the last, so that it may bootstrap the cluster again.
+    /// Stops all nodes cleanly. The first one is the last, so that it may bootstrap the cluster again. After an
+    /// interruption, first prints how to stop them if another one ends the program meanwhile.
     pub fn stop(&mut self) -> Result<(), ClusterError> {
+        let runs = self.nodes.iter().any(|node| node.pid().is_some());
+        if runs && interrupt::check().is_err() {
+            line(&format!(
+                "stopping the servers; if you break this off: trireme cluster down --dir {}",
+                self.settings.dir.display()
+            ));
+        }
         for i in (0..self.nodes.len()).rev() {
             let ran = self.nodes[i].pid().is_some();
             let killed = self.stop_node(i)?;

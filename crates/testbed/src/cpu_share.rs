@@ -287,14 +287,16 @@ mod tests {
             .args(["-c", "while :; do :; done"])
             .spawn()
             .unwrap();
-        share.add(busy.id()).unwrap();
-        share.limit(0.25, PERIOD).unwrap();
+        let limited = share
+            .add(busy.id())
+            .and_then(|()| share.limit(0.25, PERIOD));
         std::thread::sleep(Duration::from_millis(300));
         let throttling = share.throttling();
         let dir = share.dir.clone();
         busy.kill().unwrap();
         busy.wait().unwrap();
         drop(share);
+        limited.unwrap();
         assert!(throttling.throttled_periods > 10, "{throttling:?}");
         assert!(!dir.exists());
     }

@@ -249,12 +249,13 @@ impl Node {
     pub fn wait_synced(&mut self, timeout: Duration) -> Result<NodeStatus, NodeError> {
         let start = Instant::now();
         loop {
+            let elapsed = start.elapsed();
             if let Ok(status) = self.status() {
                 if status.is_synced() {
                     return Ok(status);
                 }
             }
-            self.wait_step(start, timeout, "synced")?;
+            self.wait_step(elapsed, timeout, "synced")?;
         }
     }
 
@@ -271,15 +272,16 @@ impl Node {
         })
     }
 
-    /// One step of a waiting loop. Fails if the server is dead or the time is over.
+    /// One step of a waiting loop. Fails if the server is dead, or if the time was over before the node was asked:
+    /// `elapsed` is taken then, since the answer itself may take long.
     pub(crate) fn wait_step(
         &mut self,
-        start: Instant,
+        elapsed: Duration,
         timeout: Duration,
         what: &str,
     ) -> Result<(), NodeError> {
         self.check_running()?;
-        if start.elapsed() > timeout {
+        if elapsed > timeout {
             return Err(NodeError::Timeout {
                 node: self.name.clone(),
                 what: what.to_string(),

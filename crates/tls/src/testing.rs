@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use openssl::asn1::{Asn1Integer, Asn1Time};
 use openssl::bn::{BigNum, MsbOption};
@@ -93,6 +94,25 @@ pub fn secret(lines: &str) -> Credentials {
         Credentials::of_secret(file.to_str().unwrap())
     });
     credentials.unwrap()
+}
+
+/// Runs the program `openssl ca` for the authority with these files, certificate and key. `dir` has the database of the
+/// revoked certificates, which begins empty.
+pub fn openssl_ca(dir: &Path, (cert, key): (&str, &str), arguments: &[&str]) {
+    const CONFIG: &str = "[ca]\ndefault_ca = authority\n[authority]\ndatabase = index.txt\ndefault_md = sha256\n\
+        default_crl_days = 30\n";
+    fs::write(dir.join("ca.cnf"), CONFIG).unwrap();
+    if !dir.join("index.txt").exists() {
+        fs::write(dir.join("index.txt"), "").unwrap();
+    }
+    let output = Command::new("openssl")
+        .args(["ca", "-config", "ca.cnf", "-cert", cert, "-keyfile", key])
+        .args(arguments)
+        .current_dir(dir)
+        .output();
+    let output = output.expect("the program openssl");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
 }
 
 /// Calls `read` with a temporary directory, and removes the directory.

@@ -117,7 +117,7 @@ pub fn run(options: &SoakOptions) -> Result<(), SoakError> {
     settings
         .mariadbd_args
         .push("--innodb-buffer-pool-size=24M".to_string());
-    let mut cluster = Cluster::create(settings, line)?;
+    let mut cluster = Cluster::create_or_clear(settings, line)?;
     let result = play(options, &mut cluster);
     let stopped = cluster.stop();
     if result.is_ok() || interrupt::check().is_err() {

@@ -83,6 +83,8 @@ impl Drop for Agent {
 /// The whole answer, head and body.
 pub fn get_whole(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the agent listens");
+    let limited = stream.set_read_timeout(Some(SOON));
+    limited.expect("a read can have a limit");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: agent\r\n\r\n").expect("it reads");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");

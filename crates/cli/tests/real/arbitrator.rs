@@ -1,6 +1,5 @@
 //! Two nodes with a database, and an arbitrator by the name of garbd.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use trireme_cli::arbitrator::GARBD;
-use trireme_testbed::process;
+use trireme_testbed::{ports, process};
 
 use super::encryption::Store;
 use super::load::Load;
@@ -36,11 +35,9 @@ impl Arbitrator {
 
     /// One that does not run yet.
     fn new(trial: &Trial, options: String) -> Arbitrator {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it is bound").port();
         Arbitrator {
             address: trial.value(0, "SELECT @@wsrep_cluster_address"),
-            port,
+            port: ports::find_free(1).expect("free ports")[0].group,
             dir: tempfile::tempdir().expect("a temporary directory"),
             options,
             running: None,
@@ -60,7 +57,11 @@ impl Arbitrator {
 
     fn all_options(&self) -> String {
         let (port, more) = (self.port, &self.options);
-        format!("base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}; {more}")
+        // A killed arbitrator leaves its mark.
+        let marks = self.dir.path().display();
+        format!(
+            "base_port={port}; gmcast.listen_addr=tcp://127.0.0.1:{port}; repl.mark_dir={marks}; {more}"
+        )
     }
 
     fn spawn(&mut self) {
@@ -79,8 +80,20 @@ impl Arbitrator {
     /// Sends a signal, and waits until it has ended.
     fn end(&mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
-        let mut child = self.running.take().expect("it runs");
-        child.wait().expect("it can be waited for")
+        self.await_end()
+    }
+
+    /// Waits until it has ended.
+    fn await_end(&mut self) -> ExitStatus {
+        let child = self.running.as_mut().expect("it runs");
+        let mut status = None;
+        let has_ended = await_true(SOON, || {
+            status = child.try_wait().expect("it can be waited for");
+            status.is_some()
+        });
+        assert!(has_ended, "the arbitrator does not end");
+        self.running = None;
+        status.expect("it has ended")
     }
 
     /// Lines of its log that have all these words.
@@ -272,8 +285,7 @@ fn a_cluster_with_an_arbitrator_is_led_to_tls() {
         match is_member {
             true => trial.await_size(0, 3, JOIN),
             false => {
-                let mut child = arbitrator.running.take().expect("it runs");
-                assert!(!child.wait().expect("it can be waited for").success());
+                assert!(!arbitrator.await_end().success());
                 let log = std::fs::read_to_string(arbitrator.log()).expect("its log");
                 assert!(
                     log.contains("does not trust") && log.contains("socket.ssl_ca"),

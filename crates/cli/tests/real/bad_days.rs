@@ -281,7 +281,7 @@ fn only_one_is_left_for_good() {
         trial.kill(i);
     }
     for i in [1, 2] {
-        fs::remove_dir_all(trial.node(i).datadir()).expect("the data are lost");
+        trial.lose_data(i).expect("the data are lost");
     }
     spawn(&mut trial, 0, StartMode::Join);
     await_told(JOIN, &["majority", "missing are", "node2", "node3"], || {
@@ -313,7 +313,7 @@ fn a_data_directory_is_lost() {
     trial.exec(0, "INSERT INTO d.t VALUES (1, 1)");
     trial.kill(2);
     let data = trial.node(2).datadir();
-    fs::remove_dir_all(&data).expect("the data are lost");
+    trial.lose_data(2).expect("the data are lost");
     fs::create_dir(&data).expect("a new disk");
     await_told(SOON, &["is no data directory of a Trireme node"], || {
         why(&trial, 2)

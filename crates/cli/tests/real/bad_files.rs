@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
 use trireme_testbed::{StartMode, preload};
-use trireme_tls::testing::{NOW, Party};
+use trireme_tls::testing::{NOW, Party, openssl_ca};
 
 use super::encryption::Store;
 use super::load::Load;
@@ -147,30 +146,10 @@ fn files_that_do_not_do_are_refused_and_drop_no_link() {
 
 /// A revocation list of the operator's authority, with one node on it; made as docs/security.md says.
 fn revoked(store: &Store, node: &str, dir: &Path) -> String {
-    const CONFIG: &str = "[ca]\ndefault_ca = authority\n[authority]\ndatabase = index.txt\ndefault_md = sha256\n\
-        default_crl_days = 30\n";
-    fs::write(dir.join("ca.cnf"), CONFIG).expect("a file of ours");
-    fs::write(dir.join("index.txt"), "").expect("a file of ours");
     let authority = store.path("tls/authority.pem");
-    let certificate = store.file(node, "cert.pem");
-    for step in [
-        &["-revoke", &certificate][..],
-        &["-gencrl", "-out", "list.pem"],
-    ] {
-        let output = Command::new("openssl")
-            .args([
-                "ca", "-config", "ca.cnf", "-cert", &authority, "-keyfile", &authority,
-            ])
-            .args(step)
-            .current_dir(dir)
-            .output()
-            .expect("the program openssl");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
+    let authority = (authority.as_str(), authority.as_str());
+    openssl_ca(dir, authority, &["-revoke", &store.file(node, "cert.pem")]);
+    openssl_ca(dir, authority, &["-gencrl", "-out", "list.pem"]);
     dir.join("list.pem")
         .to_str()
         .expect("a path of ours")

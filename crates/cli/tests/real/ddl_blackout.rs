@@ -1,4 +1,5 @@
 //! Everybody dies at once in the middle of DDL, and is started again with the ordinary configuration (rule 13).
+//! The waits before the kills follow from a seed, which each run prints; `TRIREME_SEED` repeats them.
 
 use std::fs;
 use std::thread;
@@ -11,8 +12,12 @@ use super::trial::{JOIN, SOON, Trial, await_true, pause};
 /// What the log says of a node that goes on with its database though nobody's is beyond doubt.
 const RESOLVED: &str = "goes on with the database of this node";
 
-/// Takes about a second on every node.
-const ROWS: usize = 200_000;
+/// An ALTER that copies d.big takes at least so long on every node, and the kill comes less than [`WAIT_MS`] after its begin.
+const COPY: Duration = Duration::from_secs(1);
+const WAIT_MS: u64 = 400;
+
+/// Rows that d.big grows by; it has at least two such portions.
+const PORTION: usize = 100_000;
 
 #[test]
 fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
@@ -22,9 +27,8 @@ fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
     if !trial.is_trireme() {
         return; // Galera's users bootstrap by hand
     }
-    trial.exec(0, "CREATE TABLE d.big (id INT PRIMARY KEY, v INT NOT NULL)");
-    let filled = format!("INSERT INTO d.big SELECT seq, seq FROM d.seq_1_to_{ROWS}");
-    trial.exec(0, &filled);
+    let mut random = Random::seeded();
+    table_to_copy(&mut trial);
     let copied = |n| format!("ALTER TABLE d.big ADD COLUMN c{n} INT DEFAULT {n}, ALGORITHM=COPY");
     let statements = [
         copied(0),
@@ -42,7 +46,7 @@ fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
         let acknowledged = begin(&trial, origin, statement.clone());
         // On all of them the action has begun, and has not ended.
         let within = await_true(SOON / 3, || (0..3).all(|i| is_unsafe(&trial, i)));
-        let wait = Duration::from_millis(random_below(400));
+        let wait = Duration::from_millis(random.below(WAIT_MS));
         pause(wait);
         for victim in [2, 0, 1] {
             trial.kill(victim);
@@ -84,6 +88,23 @@ fn a_cluster_that_was_killed_whole_within_ddl_comes_back_by_itself() {
     assert!(!columns.contains("c0"), "c0 is still there: {columns}");
 }
 
+/// Makes d.big on all nodes. It has more rows on a faster machine.
+fn table_to_copy(trial: &mut Trial) {
+    trial.exec(0, "CREATE TABLE d.big (id INT PRIMARY KEY, v INT NOT NULL)");
+    for portion in 0.. {
+        let (first, last) = (portion * PORTION + 1, (portion + 1) * PORTION);
+        let more = format!("INSERT INTO d.big SELECT seq, seq FROM d.seq_{first}_to_{last}");
+        trial.exec(0, &more);
+        let began = Instant::now();
+        trial.exec(0, "ALTER TABLE d.big FORCE, ALGORITHM=COPY");
+        if portion > 0 && began.elapsed() > COPY {
+            eprintln!("  {last} rows");
+            break;
+        }
+    }
+    trial.assert_equal();
+}
+
 /// All columns and indexes.
 const SCHEMA: &str = "SELECT GROUP_CONCAT(text ORDER BY text SEPARATOR ' ') FROM (SELECT CONCAT(table_name, '.', \
     column_name) AS text FROM information_schema.columns WHERE table_schema = 'd' UNION SELECT CONCAT(table_name, '#', \
@@ -105,7 +126,28 @@ pub fn is_unsafe(trial: &Trial, i: usize) -> bool {
     text.contains("00000000-0000-0000-0000-000000000000")
 }
 
-fn random_below(limit: u64) -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    u64::from(now.expect("it is past 1970").subsec_micros()) % limit
+/// Random numbers that follow from a seed (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    /// The seed is that of `TRIREME_SEED`, or else the time.
+    fn seeded() -> Self {
+        let seed = match std::env::var("TRIREME_SEED") {
+            Ok(text) => text.parse().expect("TRIREME_SEED is a number"),
+            Err(_) => {
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                u64::from(now.expect("it is past 1970").subsec_micros())
+            }
+        };
+        eprintln!("  TRIREME_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
 }

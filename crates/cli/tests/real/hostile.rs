@@ -5,14 +5,16 @@ use super::bad_days::why_waiting;
 use super::inspect::{ask, told};
 use super::trial::{JOIN, SOON, Trial, await_true, provider};
 
-/// Clears the screen, turns the direction of text, ends an HTML element, a label and a JSON text.
-const EVIL: &str = "\u{1b}[2J\u{202e}<script>'}&";
+/// Clears the screen, turns the direction of text, begins a line, ends an HTML element, a label and a JSON text.
+const EVIL: &str = "\u{1b}[2J\u{202e}\n<script>'}&";
 /// What no output may have as it is.
 const STEERING: [char; 3] = ['\u{1b}', '\u{202e}', '\u{9b}'];
 
 #[track_caller]
 fn assert_harmless(what: &str, text: &str) {
     assert!(!text.contains(STEERING), "{what}: {text:?}");
+    let begins = |line: &str| line.starts_with("<script>");
+    assert!(!text.lines().any(begins), "{what}: {text:?}");
     assert!(!text.trim().is_empty(), "{what} says nothing");
 }
 
@@ -26,7 +28,9 @@ fn hostile_names_of_nodes_tables_and_keys_steer_nothing() {
     trial
         .bootstrap_node(0)
         .unwrap_or_else(|error| panic!("it does not begin: {error}"));
-    let name = format!("--wsrep-node-name=\"{EVIL}\"");
+    // An option file has one line for each option.
+    let name = EVIL.replace('\n', "\\n");
+    let name = format!("--wsrep-node-name=\"{name}\"");
     trial.settings_mut().mariadbd_args.push(name);
     trial.restart(1);
     trial.await_size(0, 2, JOIN);

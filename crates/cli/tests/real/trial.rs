@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use trireme_testbed::interrupt;
 use trireme_testbed::process;
 use trireme_testbed::sql::SqlError;
-use trireme_testbed::verify::verify_running;
-use trireme_testbed::{Cluster, Server, Settings, Sql, datadir};
+use trireme_testbed::template::Template;
+use trireme_testbed::verify::{verify_identical, verify_running};
+use trireme_testbed::{Cluster, ClusterError, Server, Settings, Sql};
 
 /// Lines of each error log that a failed test shows.
 const SHOWN_LINES: usize = 30;
@@ -186,10 +187,19 @@ impl Trial {
             .expect("a process of ours can be killed");
     }
 
-    /// The running nodes hold the same rows.
+    /// All nodes run, and hold the same rows.
+    #[track_caller]
     pub fn assert_equal(&mut self) {
-        if let Err(error) = verify_running(&mut self.cluster, &["d"]) {
+        if let Err(error) = verify_identical(&mut self.cluster, &["d"]) {
             panic!("the nodes are not equal: {error}");
+        }
+    }
+
+    /// The same for a cluster of which a node is down on purpose.
+    #[track_caller]
+    pub fn assert_running_equal(&mut self) {
+        if let Err(error) = verify_running(&mut self.cluster, &["d"]) {
+            panic!("the running nodes are not equal: {error}");
         }
     }
 
@@ -277,18 +287,16 @@ fn built_provider() -> PathBuf {
     deps.with_file_name("libtrireme.so")
 }
 
-/// An empty database, made once per build directory, since making one takes longer than copying it.
+/// An empty database, made once per build directory and version of the server: making one takes longer than copying it.
 fn template() -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-database");
-    if !dir.exists() {
-        let new = dir.with_extension("new");
-        let _ = fs::remove_dir_all(&new);
-        fs::create_dir_all(&new).expect("the build directory can be written to");
-        datadir::install(Server::MariaDb, &new)
-            .unwrap_or_else(|error| panic!("no empty database: {error}"));
-        fs::rename(&new, &dir).expect("a finished directory can be renamed");
-    }
-    dir
+    let template = Template {
+        dir: Path::new(env!("CARGO_TARGET_TMPDIR")),
+        name: "empty",
+        server: Server::MariaDb,
+        arguments: &[],
+    };
+    let made = template.make(|_| {}, |_| Ok::<(), ClusterError>(()));
+    made.unwrap_or_else(|error| panic!("no empty database: {error}"))
 }
 
 /// Asks again and again until the answer is yes; whether it was within `timeout`.

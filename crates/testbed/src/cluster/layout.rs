@@ -73,6 +73,18 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// The same as [`Cluster::create`]; after a failure, a directory that was not there before is removed.
+    pub fn create_or_clear(settings: Settings, progress: fn(&str)) -> Result<Self, ClusterError> {
+        let dir = settings.dir.clone();
+        let is_new = !dir.exists();
+        Self::create(settings, progress).inspect_err(|_| {
+            if is_new {
+                // The caller gets the first error.
+                let _ = Self::clear(&dir);
+            }
+        })
+    }
+
     /// Removes `dir` with its content. Servers that another invocation left running there are killed first.
     pub fn clear(dir: &Path) -> Result<(), ClusterError> {
         if let Ok(mut left) = Self::open(dir, |_| {}) {
@@ -180,6 +192,21 @@ mod tests {
             Cluster::open(&dir, |_| {}),
             Err(ClusterError::NotFound(_))
         ));
+    }
+
+    #[test]
+    fn only_a_new_directory_is_cleared_after_a_failure() {
+        let temp = tempfile::tempdir().unwrap();
+        let settings = |dir: &str| Settings {
+            template: Some(temp.path().join("no-template")),
+            ..Settings::new(temp.path().join(dir), 1, Some("/lib/p.so".into()))
+        };
+        let (new, old) = (temp.path().join("new"), temp.path().join("old"));
+        fs::create_dir(&old).unwrap();
+        for dir in ["new", "old"] {
+            assert!(Cluster::create_or_clear(settings(dir), |_| {}).is_err());
+        }
+        assert!(!new.exists() && old.exists());
     }
 
     /// The settings of a stopped cluster may change.

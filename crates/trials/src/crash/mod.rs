@@ -148,6 +148,9 @@ pub enum CrashError {
         /// The system's reason.
         source: io::Error,
     },
+    /// Another invocation is running.
+    #[error("another `trireme crash` runs (it holds {}); wait for it, since this one would kill its servers", .0.display())]
+    Busy(PathBuf),
     /// Schedules broke a promise.
     #[error("{failed} of {all} schedules failed")]
     Failed {

@@ -1,10 +1,14 @@
 //! The directories of the schedules, and the tables that every cluster begins with.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::client::{ACCOUNTS, BALANCE, KEYS};
 use super::schedule::NODES;
-use super::{CrashError, Plan};
+use super::{CrashError, Plan, io_error};
 use trireme_testbed::Server;
 use trireme_testbed::cluster::Cluster;
 use trireme_testbed::directories::make_private_dir;
@@ -18,16 +22,21 @@ const REDO_LOG: &str = "--innodb-log-file-size=16M";
 /// The directory of all schedules of this user.
 pub struct Stage {
     dir: PathBuf,
+    /// Locked while this lives: another invocation would kill the servers of this one.
+    _lock: File,
 }
 
 impl Stage {
-    /// Makes the directory.
+    /// Makes the directory. Fails if another invocation uses it.
     pub fn open() -> Result<Self, CrashError> {
         let mut name = default_dir().into_os_string();
         name.push("-crash");
         let dir = PathBuf::from(name);
         make_private_dir(&dir)?;
-        Ok(Self { dir })
+        Ok(Self {
+            _lock: lock(&dir)?,
+            dir,
+        })
     }
 
     /// Lays out a cluster in a directory called `name`. First removes the files and servers that an earlier
@@ -63,6 +72,17 @@ impl Stage {
     }
 }
 
+/// Takes the lock that allows only one invocation at a time in `dir`. It ends with its process.
+fn lock(dir: &Path) -> Result<File, CrashError> {
+    let path = dir.join("lock");
+    let file = File::create(&path).map_err(io_error(&path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(CrashError::Busy(path)),
+        Err(error) => Err(io_error(&path)(error.into())),
+    }
+}
+
 /// Makes the tables, and stops the server.
 fn fill(cluster: &mut Cluster) -> Result<(), CrashError> {
     cluster.start()?;
@@ -89,4 +109,18 @@ fn tables() -> [String; 5] {
             ACCOUNTS - 1
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_invocation_at_a_time_has_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = lock(dir.path()).unwrap();
+        assert!(matches!(lock(dir.path()), Err(CrashError::Busy(_))));
+        drop(first);
+        assert!(lock(dir.path()).is_ok());
+    }
 }

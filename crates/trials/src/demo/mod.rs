@@ -108,7 +108,7 @@ pub fn run(options: &DemoOptions) -> Result<(), DemoError> {
     let mut display = Display::new();
     display.event(&format!("provider {}", options.provider.display()));
     let settings = Settings::new(&options.dir, NODES, Some(options.provider.clone()));
-    let mut cluster = Cluster::create(settings, |_| {})?;
+    let mut cluster = Cluster::create_or_clear(settings, |_| {})?;
     match play(options, &mut cluster, &mut display) {
         Ok(outcome) => {
             print_outcome(&cluster, &outcome, began.elapsed());
