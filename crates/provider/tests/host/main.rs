@@ -7,6 +7,7 @@ mod cluster;
 mod common;
 mod errors;
 mod left_out;
+mod options;
 mod secret;
 mod single;
 mod told;

@@ -14,7 +14,7 @@ fn read(server: &Server) -> Option<StateFile> {
 }
 
 /// The first file that says so.
-fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> StateFile {
+pub fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> StateFile {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
         match read(server) {
@@ -25,7 +25,7 @@ fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> 
     }
 }
 
-fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
+pub fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
     move |file| {
         file.waits_for
             .as_ref()
