@@ -30,6 +30,34 @@ struct State {
     last: Option<Measured>,
 }
 
+impl State {
+    /// The answer to a request that came at `begin`; None: not yet.
+    fn verdict(&self, begin: Instant, now: Instant, limit: Duration) -> Option<Verdict> {
+        // A read that ran when the request came serves, too: it began earlier, so the lag that it shows is an upper
+        // bound.
+        if let Some(last) = self.last.as_ref().filter(|last| last.end + REUSE >= begin) {
+            if let Err(error) = &last.result {
+                return Some(Verdict::no(error.to_string()));
+            }
+            let lag = last.end.max(begin) - last.begin;
+            if lag <= limit {
+                let lag_ms = lag.as_millis();
+                return Some(Verdict::yes(format!("lag of at most {lag_ms} ms")));
+            }
+        }
+        let waited = self.waited(begin, now);
+        (waited >= limit).then(|| {
+            let lag_ms = waited.as_millis();
+            Verdict::no(format!("lag of more than {lag_ms} ms"))
+        })
+    }
+
+    /// The time since the request came, or since the read began that runs now, if that is longer.
+    fn waited(&self, begin: Instant, now: Instant) -> Duration {
+        now - self.since.map_or(begin, |since| since.min(begin))
+    }
+}
+
 /// The requests' side of the measuring thread.
 pub(crate) struct Freshness {
     shared: Arc<(Mutex<State>, Condvar)>,
@@ -53,30 +81,15 @@ impl Freshness {
         let begin = Instant::now();
         let mut state = mutex.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            // A read that ran when the request came serves, too: it began earlier, so the lag that it shows is an upper
-            // bound.
-            if let Some(last) = state.last.as_ref().filter(|last| last.end + REUSE >= begin) {
-                if let Err(error) = &last.result {
-                    return Verdict::no(error.to_string());
-                }
-                let lag = last.end.max(begin) - last.begin;
-                if lag <= limit {
-                    return Verdict::yes(format!("lag of at most {} ms", lag.as_millis()));
-                }
-            }
-            let waiting = state.since.map_or(Duration::ZERO, |since| since.elapsed());
-            if waiting > limit || begin.elapsed() >= limit {
-                let lag = waiting.max(begin.elapsed());
-                return Verdict::no(format!(
-                    "lag of more than {} ms",
-                    lag.as_millis().max(limit.as_millis())
-                ));
+            let now = Instant::now();
+            if let Some(verdict) = state.verdict(begin, now, limit) {
+                return verdict;
             }
             if state.since.is_none() && !state.wanted {
                 state.wanted = true;
                 changed.notify_all();
             }
-            let left = limit.saturating_sub(begin.elapsed().max(waiting));
+            let left = limit.saturating_sub(state.waited(begin, now));
             let pause = left.max(Duration::from_millis(1));
             (state, _) = changed
                 .wait_timeout(state, pause)
@@ -105,5 +118,90 @@ fn measure(shared: &(Mutex<State>, Condvar), mut database: Database) {
             result,
         });
         changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn read(begin: Instant, end: Instant) -> State {
+        let last = Measured {
+            begin,
+            end,
+            result: Ok(()),
+        };
+        State {
+            last: Some(last),
+            ..State::default()
+        }
+    }
+
+    /// Whether a request at `begin` is answered with yes, `waited` later.
+    fn says(state: &State, begin: Instant, waited: Duration) -> Option<(bool, String)> {
+        let verdict = state.verdict(begin, begin + waited, LIMIT)?;
+        Some((verdict.ok, verdict.reason))
+    }
+
+    fn yes(lag_ms: u64) -> Option<(bool, String)> {
+        Some((true, format!("lag of at most {lag_ms} ms")))
+    }
+
+    fn no(lag_ms: u64) -> Option<(bool, String)> {
+        Some((false, format!("lag of more than {lag_ms} ms")))
+    }
+
+    #[test]
+    fn a_read_within_the_limit_answers() {
+        let begin = Instant::now();
+        assert_eq!(says(&read(begin, begin + ms(30)), begin, ms(30)), yes(30));
+        // It ran when the request came.
+        assert_eq!(
+            says(&read(begin, begin + ms(60)), begin + ms(20), ms(40)),
+            yes(60)
+        );
+    }
+
+    /// What was committed since a read began, it need not have seen.
+    #[test]
+    fn a_read_that_is_used_again_has_aged() {
+        let begin = Instant::now();
+        let state = read(begin, begin + ms(10));
+        assert_eq!(says(&state, begin + ms(90), ms(0)), yes(90));
+        assert_eq!(says(&state, begin + ms(150), ms(0)), None);
+        let old = begin + ms(10) + REUSE + ms(1);
+        assert_eq!(says(&state, old, ms(0)), None);
+    }
+
+    #[test]
+    fn a_read_that_failed_answers_until_it_is_old() {
+        let begin = Instant::now();
+        let mut state = read(begin, begin + ms(10));
+        let error = DatabaseError::Refused(1205, "Lock wait timeout".to_owned());
+        if let Some(last) = &mut state.last {
+            last.result = Err(error.clone());
+        }
+        let refused = Some((false, error.to_string()));
+        assert_eq!(says(&state, begin, ms(10)), refused);
+        let old = begin + ms(10) + REUSE + ms(1);
+        assert_eq!(says(&state, old, ms(0)), None);
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_the_limit() {
+        let begin = Instant::now();
+        let mut state = State::default();
+        assert_eq!(says(&state, begin, ms(99)), None);
+        assert_eq!(says(&state, begin, ms(100)), no(100));
+        // The read that runs has shown a greater lag already.
+        state.since = Some(begin);
+        assert_eq!(says(&state, begin + ms(50), ms(49)), None);
+        assert_eq!(says(&state, begin + ms(300), ms(0)), no(300));
     }
 }

@@ -253,26 +253,50 @@ fn options_of(
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use trireme_engine::{Host, HostAction};
+    use trireme_transport::testing::free_port;
 
     use super::*;
+
+    /// An arbitrator that finds nobody.
+    fn open(log: Log) -> Arbitrator {
+        let settings = Settings {
+            address: "gcomm://127.0.0.1:1".to_owned(),
+            options: format!("gmcast.listen_addr=tcp://127.0.0.1:{}", free_port()),
+            ..Settings::default()
+        };
+        Arbitrator::open(&settings, Directory::take(None).unwrap(), log).unwrap()
+    }
+
+    #[test]
+    fn an_arbitrator_without_a_seat_ends_with_the_reason() {
+        let mut arbitrator = open(Log::to_stderr());
+        arbitrator.core.progress.closed = true;
+        let ended = arbitrator.run(|| None);
+        assert!(matches!(ended, Err(ArbitratorError::LetGo)), "{ended:?}");
+
+        let mut arbitrator = open(Log::to_stderr());
+        arbitrator.core.progress.refused = Some("another past".to_owned());
+        let ended = arbitrator.run(|| None).unwrap_err().to_string();
+        assert!(
+            ended.contains("refuses this arbitrator: another past"),
+            "{ended}"
+        );
+    }
+
+    #[test]
+    fn an_arbitrator_that_is_asked_to_stop_ends_without_an_error() {
+        let mut arbitrator = open(Log::to_stderr());
+        arbitrator.core.progress.refused = Some("another past".to_owned());
+        let ended = arbitrator.run(|| Some(Request::Stop));
+        assert!(ended.is_ok(), "{ended:?}");
+    }
 
     #[test]
     fn of_lines_that_repeat_only_errors_are_all_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("arbitrator.log");
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let listen = free.local_addr().unwrap();
-        drop(free);
-        let settings = Settings {
-            address: "gcomm://127.0.0.1:1".to_owned(),
-            options: format!("gmcast.listen_addr=tcp://{listen}"),
-            ..Settings::default()
-        };
-        let (directory, log) = (Directory::take(None).unwrap(), Log::to_file(&path).unwrap());
-        let mut arbitrator = Arbitrator::open(&settings, directory, log).unwrap();
+        let mut arbitrator = open(Log::to_file(&path).unwrap());
         let (_, mut outlet) = arbitrator.core.parts();
         for n in 0..50 {
             outlet.note(&format!("a note, {n}"));

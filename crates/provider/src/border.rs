@@ -74,3 +74,64 @@ fn caught<T>(node: &Arc<Node>, body: impl FnOnce(&Arc<Node>) -> T) -> Option<T> 
     }
     result.ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use trireme_wsrep_abi::{InitArgs, InitSettings};
+
+    use super::*;
+    use crate::runtime;
+
+    /// The data directory for the process that a test below starts.
+    const DIR: &str = "TRIREME_TEST_DIR_OF_A_BROKEN_CORE";
+
+    /// Runs `body` behind the border of a new node; a panic returns 0.
+    fn behind_the_border(dir: &Path, body: impl FnOnce(&Arc<Node>) -> u32) -> u32 {
+        let data_dir = CString::new(dir.as_os_str().as_bytes()).unwrap();
+        // SAFETY: all-zero is a valid table, and a valid `InitArgs`: NULL pointers and `None`.
+        let (mut table, mut args): (Wsrep, InitArgs) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        args.data_dir = data_dir.as_ptr();
+        // SAFETY: the arguments are valid during the call.
+        let settings = unsafe { InitSettings::copy_from(&args) };
+        let mut node = Arc::new(runtime::start(settings).unwrap());
+        table.ctx = (&raw mut node).cast();
+        // SAFETY: the table is this test's own, and its instance outlives the call.
+        unsafe { guard(&mut table, 0, body) }
+    }
+
+    #[test]
+    fn a_panic_is_a_failed_call() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(behind_the_border(dir.path(), |_| 7), 7);
+        let panics = |_: &Arc<Node>| -> u32 { panic!("this panic is part of the test") };
+        assert_eq!(behind_the_border(dir.path(), panics), 0);
+    }
+
+    #[test]
+    fn a_panic_that_breaks_the_core_ends_the_process() {
+        if let Some(dir) = std::env::var_os(DIR) {
+            let panics = |node: &Arc<Node>| -> u32 {
+                node.with(|_| panic!("this panic is part of the test"))
+            };
+            behind_the_border(Path::new(&dir), panics);
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let this_test = "border::tests::a_panic_that_breaks_the_core_ends_the_process";
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args([this_test, "--exact"])
+            .env(DIR, dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGABRT), "{status}");
+    }
+}

@@ -65,6 +65,8 @@ mod resolver;
 mod security;
 mod socket;
 mod stream;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod threads;
 
 pub use address::HostPort;

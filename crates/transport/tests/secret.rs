@@ -2,13 +2,12 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::io::Write;
 use std::time::Duration;
 
 use common::*;
 use trireme_tls::testing::{self, NOW, Party};
+use trireme_transport::testing::in_the_middle;
 use trireme_transport::*;
 
 const OLD: &str = "the old secret of this cluster, 32+";
@@ -84,45 +83,6 @@ fn neither_certificates_nor_plaintext_take_the_place_of_the_secret() {
     assert!(all.iter().all(|node| node.linked().is_empty()));
 }
 
-/// What somebody in the middle has seen, in either direction.
-type Seen = Arc<Mutex<[Vec<u8>; 2]>>;
-
-/// Somebody in the middle: what calls it reaches `to`. `change` may touch what passes, by direction: 0 is the caller's.
-fn in_the_middle(
-    to: &HostPort,
-    change: impl Fn(usize, usize, &mut [u8]) + Clone + Send + 'static,
-) -> (HostPort, Seen) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = HostPort::from(listener.local_addr().unwrap());
-    let (to, seen) = (to.literal().unwrap(), Seen::default());
-    let shared = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        while let Ok((caller, _)) = listener.accept() {
-            let Ok(called) = TcpStream::connect(to) else {
-                return; // the test has ended
-            };
-            let ways = [(&caller, &called), (&called, &caller)];
-            for (way, (from, to)) in ways.into_iter().enumerate() {
-                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                let (seen, change) = (Arc::clone(&shared), change.clone());
-                std::thread::spawn(move || {
-                    let (mut buffer, mut passed) = ([0; 4096], 0);
-                    while let Ok(len @ 1..) = from.read(&mut buffer) {
-                        seen.lock().unwrap()[way].extend_from_slice(&buffer[..len]);
-                        change(way, passed, &mut buffer[..len]);
-                        passed += len;
-                        if to.write_all(&buffer[..len]).is_err() {
-                            break;
-                        }
-                    }
-                    let _ = to.shutdown(std::net::Shutdown::Both); // it may be over already
-                });
-            }
-        }
-    });
-    (address, seen)
-}
-
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
@@ -130,14 +90,18 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 #[test]
 fn who_listens_in_the_middle_learns_nothing_and_replays_in_vain() {
     let a = Node::with(secure(&[], &of(OLD)), identity(1));
-    let (middle, seen) = in_the_middle(&a.address, |_, _, _| {});
-    let b = Node::with(secure(&[&middle], &of(OLD)), identity(2));
+    let (middle, sessions) = in_the_middle(a.address.literal().unwrap(), |_, _, _| {});
+    let b = Node::with(secure(&[&middle.into()], &of(OLD)), identity(2));
     wait_until("linked", || {
         !a.linked().is_empty() && !b.linked().is_empty()
     });
     assert_eq!(b.send(a.id, b"a word for a alone"), SendOutcome::Queued);
     a.wait_frame(b.id);
-    let [called, answered] = seen.lock().unwrap().clone();
+    let sessions = sessions.lock().unwrap().clone();
+    let [called, answered] = [0, 1].map(|way: usize| {
+        let said = sessions.iter().map(|session| &session[way][..]);
+        said.collect::<Vec<_>>().concat()
+    });
     for bytes in [&called, &answered] {
         assert!(bytes.len() > 200);
         for word in [&b"TRIREME"[..], b"cluster", b"node1", b"node2", b"a word"] {
@@ -173,8 +137,8 @@ fn who_changes_a_bit_in_the_middle_breaks_the_connection() {
             bytes[2_000 - passed] ^= 1;
         }
     };
-    let (middle, _) = in_the_middle(&a.address, spoil);
-    let mut patient = secure(&[&middle], &of(OLD));
+    let (middle, _) = in_the_middle(a.address.literal().unwrap(), spoil);
+    let mut patient = secure(&[&middle.into()], &of(OLD));
     patient.retry_min_ms = 60_000; // what breaks is not made anew
     patient.retry_max_ms = 60_000;
     let b = Node::with(patient, identity(2));

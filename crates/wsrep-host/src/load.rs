@@ -274,12 +274,13 @@ mod tests {
     #[test]
     fn a_rate_is_kept() {
         let paced = LoadPlan {
+            measured_ms: 1_000,
             interval_us: Some(10_000),
             ..plan()
         };
         let result = run(&paced, &Null::default(), &Sequence::default()).unwrap();
-        // 3 clients, 20 write-sets each; a busy machine does not lose any for good.
-        assert!((45..=63).contains(&result.write_sets), "{result:?}");
+        // 3 clients, 100 write-sets each; a busy machine does not lose any for good.
+        assert!((225..=303).contains(&result.write_sets), "{result:?}");
     }
 
     #[test]

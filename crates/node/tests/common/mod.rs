@@ -1,7 +1,6 @@
 //! What these tests share: a node on real sockets.
 
 use std::cell::RefCell;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +11,7 @@ use trireme_node::options::Options;
 use trireme_node::url::ClusterUrl;
 use trireme_node::{Line, Station, now_ms, setup};
 use trireme_replicator::{Level, Replicator};
+use trireme_transport::testing::free_port;
 use trireme_transport::{Poller, Ready};
 
 /// A node without a server, and what it has logged.
@@ -75,9 +75,7 @@ impl Node {
     pub fn start(cluster: &str, bootstrap: Option<Uuid>) -> Node {
         let dir = tempfile::tempdir().unwrap();
         let cluster: ClusterUrl = cluster.parse().unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let text = format!("gmcast.listen_addr=tcp://{}", free.local_addr().unwrap());
-        drop(free);
+        let text = format!("gmcast.listen_addr=tcp://127.0.0.1:{}", free_port());
         let mut options = Options::new(&dir.path().display().to_string(), "", &text).unwrap();
         let options = options.for_connection(&cluster).unwrap();
         let votes = setup::open_votes(&options).unwrap();

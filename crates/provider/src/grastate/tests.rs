@@ -140,6 +140,19 @@ fn odd_content_is_read_cautiously() {
     assert_eq!(read("safe_to_bootstrap:  1"), (Gtid::UNDEFINED, true));
 }
 
+/// A process forked by a test; it is killed when this is dropped, also after a failed assertion.
+struct Child(libc::pid_t);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // SAFETY: our own child, which nobody else waits for.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
 #[test]
 fn a_file_locked_by_another_process_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -171,6 +184,8 @@ fn a_file_locked_by_another_process_is_left_alone() {
             libc::_exit(0);
         }
     }
+    assert!(child > 0, "fork: {child}");
+    let child = Child(child);
     let mut byte = [0_u8];
     // SAFETY: one byte of room.
     assert_eq!(
@@ -187,10 +202,9 @@ fn a_file_locked_by_another_process_is_left_alone() {
     state.set(uuid(), 99, true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), golden);
 
-    // SAFETY: our own child and our own descriptors.
+    drop(child);
+    // SAFETY: our own descriptors.
     unsafe {
-        libc::kill(child, libc::SIGKILL);
-        libc::waitpid(child, std::ptr::null_mut(), 0);
         libc::close(pipe[0]);
         libc::close(pipe[1]);
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use trireme_arbitrator::{ArbitratorError, Directory, Log, Request, Settings};
 use trireme_wsrep_abi::{ViewStatus, WsrepStatus};
 
+use crate::AtEnd;
 use crate::server::{Server, free_port};
 use crate::transaction::Transaction;
 
@@ -40,15 +41,6 @@ fn await_voters(server: &Server, wanted: i32) {
     }
 }
 
-/// Stops the arbitrator, also when a test has failed.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn a_node_that_loses_the_other_goes_on_with_the_arbitrator() {
     let [a, b] = &std::array::from_fn(|i| {
@@ -68,7 +60,7 @@ fn a_node_that_loses_the_other_goes_on_with_the_arbitrator() {
         };
         thread::scope(|scope| {
             let arbitrator = scope.spawn(run);
-            let running = Stop(&stop);
+            let running = AtEnd(|| stop.store(true, Ordering::SeqCst));
             await_voters(a, 3);
             assert_eq!(b.set_options("gmcast.isolate=1"), WsrepStatus::OK);
             await_voters(a, 2);

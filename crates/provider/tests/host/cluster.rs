@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use trireme_wsrep_abi::{Buf, ViewStatus, WsrepStatus, flag};
 
-use crate::call;
 use crate::server::Server;
 use crate::transaction::{Transaction, execute_isolated};
+use crate::{AtEnd, call};
 
 fn servers<const N: usize>() -> [Server; N] {
     std::array::from_fn(|i| Server::start(&format!("node{}", i + 1), "").expect("init"))
@@ -33,6 +33,8 @@ fn concurrent_writes_commit_in_one_order_on_all_nodes() {
     Server::found(&[a, b]);
     let (committed, warm) = (AtomicUsize::new(0), AtomicBool::new(false));
     let write = |server: &Server, name: &str| {
+        // A writer that fails holds up nobody.
+        let _ends = AtEnd(|| warm.store(true, Ordering::SeqCst));
         for i in 0..EACH {
             // Few keys: some transactions fail.
             let transaction =
@@ -190,6 +192,7 @@ fn isolated_statements_and_pauses_stop_everything_else() {
     let paused_at = call!(b, pause);
     assert_eq!(paused_at, b.last_committed().seqno);
     thread::scope(|scope| {
+        let paused = AtEnd(|| assert_eq!(call!(b, resume), WsrepStatus::OK));
         assert!(Transaction::new(a, "2", "elsewhere").run());
         let here = scope.spawn(|| Transaction::new(b, "3", "here").run());
         c.wait_for("the other rows", |state| state.rows.len() >= 4);
@@ -199,7 +202,7 @@ fn isolated_statements_and_pauses_stop_everything_else() {
             (paused_at, 3)
         );
         assert!(!here.is_finished());
-        assert_eq!(call!(b, resume), WsrepStatus::OK);
+        drop(paused);
         assert!(here.join().unwrap());
     });
     check_equal(&[a, b, c], 5);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::WsrepStatus;
 
+use crate::AtEnd;
 use crate::server::Server;
 use crate::transaction::Transaction;
 
@@ -34,6 +35,7 @@ fn a_node_that_is_left_out_shows_as_its_option_says() {
     c.state().gate = Some("a row that takes long".into());
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
+        let _stops = AtEnd(|| stop.store(true, Ordering::Relaxed));
         scope.spawn(move || {
             assert!(Transaction::new(a, "slow", "a row that takes long").run());
             for i in 0.. {
@@ -46,7 +48,6 @@ fn a_node_that_is_left_out_shows_as_its_option_says() {
         });
         await_left_out(a, 1);
         await_left_out(c, 1);
-        stop.store(true, Ordering::Relaxed);
     });
     let shown = || c.status("local_state");
     assert_eq!(shown(), DONOR);

@@ -1,27 +1,17 @@
 //! A cluster with a shared secret, and one that goes over to it, as their servers see it.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use trireme_wsrep_abi::WsrepStatus;
 
-use crate::server::{Server, logged};
+use crate::AtEnd;
+use crate::server::{SECRET as OLD, Server, logged, write_secret};
 use crate::transaction::Transaction;
 
-pub const OLD: &str = "the old secret of this cluster, 32+";
 const NEW: &str = "the new secret of this cluster, 32+";
-
-pub fn write(file: &Path, lines: &[&str]) {
-    // As an operator does it: a reader never sees half of it.
-    let next = file.with_extension("next");
-    fs::write(&next, lines.join("\n")).unwrap();
-    fs::set_permissions(&next, fs::Permissions::from_mode(0o600)).unwrap();
-    fs::rename(&next, file).unwrap();
-}
 
 /// Runs `change` while both nodes write. No commit may fail: each has a key of its own. How many rows there are then.
 fn under_load(a: &Server, b: &Server, name: &str, change: impl FnOnce()) -> usize {
@@ -34,11 +24,11 @@ fn under_load(a: &Server, b: &Server, name: &str, change: impl FnOnce()) -> usiz
         }
     };
     thread::scope(|scope| {
+        let _ends = AtEnd(|| ended.store(true, Ordering::SeqCst));
         scope.spawn(|| write(a, "a"));
         scope.spawn(|| write(b, "b"));
         change();
         thread::sleep(Duration::from_millis(200));
-        ended.store(true, Ordering::SeqCst);
     });
     committed.into_inner()
 }
@@ -60,7 +50,7 @@ fn set(servers: &[&Server], text: &str) {
 fn a_cluster_goes_over_to_a_secret_and_changes_it_without_losing_a_commit() {
     let dir = tempfile::tempdir().unwrap();
     let file: PathBuf = dir.path().join("secret");
-    write(&file, &[OLD]);
+    write_secret(&file, &[OLD]);
     let [a, b] = ["a", "b"].map(|name| Server::start(name, "").expect("init"));
     Server::found(&[&a, &b]);
     let both = [&a, &b];
@@ -78,7 +68,7 @@ fn a_cluster_goes_over_to_a_secret_and_changes_it_without_losing_a_commit() {
     }
     rows += under_load(&a, &b, "new", || {
         for lines in [&[OLD, NEW][..], &[NEW, OLD], &[NEW]] {
-            write(&file, lines);
+            write_secret(&file, lines);
             set(&both, "socket.ssl_reload=1");
         }
     });
@@ -87,7 +77,7 @@ fn a_cluster_goes_over_to_a_secret_and_changes_it_without_losing_a_commit() {
         assert_eq!(server.state().rows.len(), rows);
     }
     // What does not do is refused, and changes nothing.
-    write(&file, &["short"]);
+    write_secret(&file, &["short"]);
     assert_ne!(a.set_options("socket.ssl_reload=1"), WsrepStatus::OK);
     assert_ne!(a.set_options("socket.ssl=yes"), WsrepStatus::OK);
     assert_eq!(members(&a), Some(2));
@@ -98,7 +88,7 @@ fn a_node_with_another_secret_stays_outside() {
     let dir = tempfile::tempdir().unwrap();
     let [ours, theirs] = [("ours", OLD), ("theirs", NEW)].map(|(name, line)| {
         let file = dir.path().join(name);
-        write(&file, &[line]);
+        write_secret(&file, &[line]);
         format!("repl.secret_file={}", file.display())
     });
     let a = Server::start("inside", &ours).expect("init");

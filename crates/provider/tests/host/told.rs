@@ -14,7 +14,7 @@ fn read(server: &Server) -> Option<StateFile> {
 }
 
 /// The first file that says so.
-fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> StateFile {
+pub fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> StateFile {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
         match read(server) {
@@ -25,7 +25,7 @@ fn told(server: &Server, what: &str, fulfilled: impl Fn(&StateFile) -> bool) -> 
     }
 }
 
-fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
+pub fn waits_for(reason: &str) -> impl Fn(&StateFile) -> bool {
     move |file| {
         file.waits_for
             .as_ref()
@@ -92,7 +92,7 @@ fn a_node_that_serves_says_so_and_its_last_word_is_that_it_is_closed() {
 
 #[test]
 fn a_node_that_finds_nobody_says_where_it_looks() {
-    let server = Server::start("seeker", "pc.wait_prim_timeout=PT2S").expect("init");
+    let server = Server::start("seeker", "pc.wait_prim_timeout=PT5S").expect("init");
     let nobody = format!("127.0.0.1:{}", free_port());
     std::thread::scope(|scope| {
         let connects = scope.spawn(|| server.try_connect(&format!("gcomm://{nobody}")));

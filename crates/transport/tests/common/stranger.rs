@@ -5,19 +5,13 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use trireme_tls::{Claim, Credentials, Handshake, Progress, Role, Session};
+pub use trireme_transport::testing::frame as raw_frame;
 use trireme_transport::*;
 
 use super::{Node, TIMEOUT};
 
 /// How often a socket is tried.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// A frame as the documentation of the wire format has it, with a checksum of our own.
-pub fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_le_bytes();
-    let crc = crc32c::crc32c(&[&len[..], &[kind], payload].concat());
-    [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
-}
 
 /// A peer of plain TCP that nobody can call.
 pub fn caller(id: u8) -> Identity {

@@ -1,6 +1,7 @@
 //! What a server knows and records, and its joiner's script.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::{Gtid, LogLevel, Seqno, Uuid, ViewStatus, WsHandle, Wsrep, WsrepStatus};
 
-use crate::call;
+use super::call;
 
 /// Whatever a test waits for takes less, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What every instance has logged: the callback has no context.
 pub static LOG: Mutex<Vec<(LogLevel, String)>> = Mutex::new(Vec::new());
+/// Options that a server sets as soon as a line with this text is logged.
+pub static AT_LINE: Mutex<Option<(String, Arc<App>, CString)>> = Mutex::new(None);
 /// Snapshots on their way from donors to joiners, by the joiner's request.
 pub static SNAPSHOTS: Mutex<Option<HashMap<Vec<u8>, Snapshot>>> = Mutex::new(None);
 
@@ -105,13 +108,18 @@ impl App {
     }
 
     /// Waits for a change.
-    pub fn wait_for(&self, what: &str, mut fulfilled: impl FnMut(&State) -> bool) {
+    pub fn wait_for(&self, what: &str, fulfilled: impl FnMut(&State) -> bool) {
+        assert!(self.comes(fulfilled), "{} waits for {what}", self.name);
+    }
+
+    /// Waits for a change, for a while. Returns false if it has not come.
+    pub fn comes(&self, mut fulfilled: impl FnMut(&State) -> bool) -> bool {
         let state = self.state();
         let (_state, timeout) = self
             .changed
             .wait_timeout_while(state, TIMEOUT, |state| !fulfilled(state))
             .unwrap_or_else(PoisonError::into_inner);
-        assert!(!timeout.timed_out(), "{} waits for {what}", self.name);
+        !timeout.timed_out()
     }
 
     /// Checks a rule of the contract.

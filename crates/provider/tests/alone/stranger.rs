@@ -2,19 +2,19 @@
 //! sessions replayed, handshakes broken off. It must hear nothing and change nothing.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trireme_tls::{Handshake, Progress, Role, testing};
+use trireme_transport::testing::{frame, in_the_middle};
 use trireme_transport::{Hello, Identity, PREAMBLE};
 
-use crate::ALONE;
-use crate::secret::{OLD, write};
-use crate::server::{Server, logged};
+use crate::server::{SECRET, Server, logged, write_secret};
 use crate::transaction::Transaction;
+use crate::{ALONE, AtEnd};
 
 /// What stands in each row, and nowhere else.
 const MARK: &str = "the row of a client";
@@ -38,12 +38,6 @@ impl Dice {
         let len = self.below(limit);
         (0..len).map(|_| self.below(256) as u8).collect()
     }
-}
-
-pub fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_le_bytes();
-    let crc = crc32c::crc32c(&[&len[..], &[kind], payload].concat());
-    [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
 }
 
 pub fn hello(id: u8) -> Vec<u8> {
@@ -103,7 +97,7 @@ fn forged_kind(dice: &mut Dice) -> u8 {
 
 /// What strangers share.
 struct Play {
-    to: String,
+    to: SocketAddr,
     recorded: Vec<Vec<u8>>,
     ended: AtomicBool,
     connections: AtomicUsize,
@@ -116,7 +110,7 @@ struct Play {
 impl Play {
     fn call(&self) -> Option<TcpStream> {
         // The node may be out of patience with callers for a moment.
-        let stream = TcpStream::connect(self.to.as_str()).ok()?;
+        let stream = TcpStream::connect(self.to).ok()?;
         stream
             .set_read_timeout(Some(Duration::from_millis(30)))
             .ok()?;
@@ -204,7 +198,7 @@ impl Play {
     fn shake(&self, dice: &mut Dice) {
         let Some(stream) = self.call() else { return };
         stream.set_nonblocking(true).unwrap();
-        let guess = format!("{OLD}{}", dice.below(100));
+        let guess = format!("{SECRET}{}", dice.below(100));
         let credentials = testing::secret(&guess);
         let mut handshake = Handshake::new(&credentials, Role::Dialer, stream).unwrap();
         let until = Instant::now() + Duration::from_secs(1);
@@ -246,45 +240,6 @@ impl Play {
     }
 }
 
-type Sessions = Arc<Mutex<Vec<Vec<u8>>>>;
-
-/// Somebody who listens between a caller and `to`.
-fn in_the_middle(to: String) -> (String, Sessions) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let sessions = Sessions::default();
-    let shared = Arc::clone(&sessions);
-    let pass = |mut from: TcpStream, mut to: TcpStream, into: Option<(Sessions, usize)>| {
-        let mut buffer = [0; 4096];
-        while let Ok(len @ 1..) = from.read(&mut buffer) {
-            if let Some((sessions, at)) = &into {
-                sessions.lock().unwrap()[*at].extend_from_slice(&buffer[..len]);
-            }
-            if to.write_all(&buffer[..len]).is_err() {
-                break;
-            }
-        }
-        let _ = to.shutdown(Shutdown::Both); // it may be over already
-    };
-    thread::spawn(move || {
-        while let Ok((caller, _)) = listener.accept() {
-            let Ok(called) = TcpStream::connect(to.as_str()) else {
-                return; // the test has ended
-            };
-            let at = {
-                let mut sessions = shared.lock().unwrap();
-                sessions.push(Vec::new());
-                sessions.len() - 1
-            };
-            let (back, there) = (caller.try_clone().unwrap(), called.try_clone().unwrap());
-            let into = Some((Arc::clone(&shared), at));
-            thread::spawn(move || pass(caller, called, into));
-            thread::spawn(move || pass(there, back, None));
-        }
-    });
-    (address, sessions)
-}
-
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -299,17 +254,18 @@ fn play(options: &str, lasts: Duration) {
     let _alone = ALONE.lock();
     let [a, b] = ["a", "b"].map(|name| Server::start(name, options).expect("init"));
     a.connect("gcomm://");
-    let (middle, sessions) = in_the_middle(format!("127.0.0.1:{}", a.port));
+    let to = SocketAddr::from(([127, 0, 0, 1], a.port));
+    let (middle, sessions) = in_the_middle(to, |_, _, _| {});
     b.connect(&format!("gcomm://{middle}"));
     let run = |i: usize| Transaction::new(&a, &format!("{i}"), &format!("{MARK} {i}")).run();
     assert!((0..20).all(run));
     let recorded = sessions.lock().unwrap().clone();
     // Without encryption, whoever repeats what a member has said is that member.
     let is_worthless = |session: &Vec<u8>| !session.is_empty() && !options.is_empty();
-    let recorded = recorded.into_iter().filter(is_worthless);
+    let recorded = recorded.into_iter().map(|[called, _]| called);
     let play = Play {
-        to: format!("127.0.0.1:{}", a.port),
-        recorded: recorded.collect(),
+        to,
+        recorded: recorded.filter(is_worthless).collect(),
         ended: AtomicBool::new(false),
         connections: AtomicUsize::new(0),
         heard_bytes: AtomicUsize::new(0),
@@ -325,6 +281,7 @@ fn play(options: &str, lasts: Duration) {
     );
     let (mut rows, mut most) = (20, (0, 0));
     thread::scope(|scope| {
+        let _ends = AtEnd(|| play.ended.store(true, Ordering::Relaxed));
         for seed in 1..=STRANGERS {
             let play = &play;
             scope.spawn(move || play.go_on(seed));
@@ -336,7 +293,6 @@ fn play(options: &str, lasts: Duration) {
             most = (most.0.max(resident_bytes()), most.1.max(descriptors()));
             thread::sleep(Duration::from_millis(20));
         }
-        play.ended.store(true, Ordering::Relaxed);
     });
     let grown = most.0.saturating_sub(before.2) >> 20;
     let opened = most.1.saturating_sub(before.3);
@@ -360,7 +316,7 @@ fn play(options: &str, lasts: Duration) {
 fn with_secret(lasts: Duration) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("secret");
-    write(&file, &[OLD]);
+    write_secret(&file, &[SECRET]);
     play(&format!("repl.secret_file={}", file.display()), lasts);
 }
 
@@ -378,6 +334,7 @@ fn a_stranger_that_is_no_member_is_given_nothing() {
 /// more: what it is refused with, and that the member is there again.
 #[test]
 fn who_names_a_members_process_and_has_another_data_directory_is_refused() {
+    let _alone = ALONE.lock();
     let [a, b] = ["kept", "named"].map(|name| Server::start(name, "").expect("init"));
     Server::found(&[&a, &b]);
     let mut impostor = Hello::decode(&hello(9)).unwrap();
@@ -413,7 +370,7 @@ fn incarnation_of(server: &Server) -> [u8; 16] {
     std::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
 }
 
-/// cargo test -p trireme-provider --test host ten_minutes -- --ignored --nocapture
+/// cargo test -p trireme-provider --test alone ten_minutes -- --ignored --nocapture
 #[test]
 #[ignore = "ten minutes"]
 fn a_stranger_without_the_secret_plays_for_ten_minutes() {

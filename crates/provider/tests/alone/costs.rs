@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ALONE;
 use crate::server::{Server, certificates};
 use crate::transaction::Transaction;
+use crate::{ALONE, AtEnd};
 
 /// Commits before those that count.
 const WARM_UP: usize = 500;
@@ -75,7 +75,7 @@ fn commits(options: &str) -> (Vec<Duration>, Vec<Held>) {
     (took, lock_times_us())
 }
 
-/// cargo test --release -p trireme-provider --features lock-times --test host what_encryption_costs -- --ignored --nocapture
+/// cargo test --release -p trireme-provider --features lock-times --test alone what_encryption_costs -- --ignored --nocapture
 #[test]
 #[ignore = "a measurement, on a machine that has nothing else to do"]
 fn what_encryption_costs() {
@@ -129,6 +129,7 @@ fn forget_log(server: &Server) {
 fn meanwhile(server: &Server, name: &str, change: impl FnOnce()) -> Vec<Duration> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let ends = AtEnd(|| is_over.store(true, Ordering::Relaxed));
         let client = scope.spawn(|| {
             let mut took = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
@@ -141,14 +142,14 @@ fn meanwhile(server: &Server, name: &str, change: impl FnOnce()) -> Vec<Duration
             took
         });
         change();
-        is_over.store(true, Ordering::Relaxed);
+        drop(ends);
         let mut took = client.join().unwrap();
         took.sort_unstable();
         took
     })
 }
 
-/// cargo test --release -p trireme-provider --features lock-times --test host what_serving_costs -- --ignored --nocapture
+/// cargo test --release -p trireme-provider --features lock-times --test alone what_serving_costs -- --ignored --nocapture
 #[test]
 #[ignore = "a measurement, on a machine that has nothing else to do"]
 fn what_serving_costs() {

@@ -7,8 +7,8 @@ use trireme_wsrep_abi::{
     Buf, DataType, Gtid, Key, KeyType, Seqno, TrxMeta, WsHandle, WsrepStatus, flag,
 };
 
-use crate::call;
-use crate::server::Server;
+use super::call;
+use super::server::Server;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 

@@ -1,20 +1,22 @@
 //! The server: one provider instance and its recv() threads.
 
 use std::ffi::{CStr, CString, c_int};
-use std::net::TcpListener;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 use trireme_tls::testing::{NOW, Party};
+pub use trireme_transport::testing::free_port;
 use trireme_wsrep_abi::{
     Gtid, InitArgs, LogLevel, Seqno, StatsVar, VarType, WsHandle, Wsrep, WsrepStatus,
     cstr_to_string,
 };
 
-use crate::app::{App, Applier, LOG, State};
-use crate::{call, callbacks};
+use super::app::{AT_LINE, App, Applier, LOG, State};
+use super::{call, callbacks};
 
 unsafe extern "C" {
     fn wsrep_loader(wsrep: *mut Wsrep) -> c_int;
@@ -46,12 +48,6 @@ impl Place {
             advertised_ip: ip,
         }
     }
-}
-
-/// A port that nobody listens on.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("bound").port()
 }
 
 /// Lines of the log, of all instances, that contain `text`.
@@ -246,6 +242,12 @@ impl Server {
         call!(self, options_set, text.as_ptr())
     }
 
+    /// Sets options in the moment when this line is logged. One test at a time can do so.
+    pub fn set_options_at(&self, line: &str, text: &str) {
+        let text = CString::new(text).expect("no NUL");
+        *AT_LINE.lock().unwrap() = Some((line.to_owned(), self.app.clone(), text));
+    }
+
     /// `wsrep_cluster_weight`: the votes in force.
     pub fn votes(&self) -> String {
         self.status_var(c"cluster_weight", |var| {
@@ -290,6 +292,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // An applier of a test that has failed may stand there, and free() waits for it.
+        self.open_gate();
         // As the server's loader does it: twice. It leaves the cluster if that was forgotten.
         call!(self, free);
         call!(self, free);
@@ -314,4 +318,15 @@ pub fn certificates(dir: &Path) -> String {
         "socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
         files.cert, files.key, files.ca
     )
+}
+
+/// A secret of a cluster.
+pub const SECRET: &str = "the old secret of this cluster, 32+";
+
+/// Writes a secret file as an operator does: a reader never sees half of it.
+pub fn write_secret(file: &Path, lines: &[&str]) {
+    let next = file.with_extension("next");
+    fs::write(&next, lines.join("\n")).unwrap();
+    fs::set_permissions(&next, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(&next, file).unwrap();
 }

@@ -9,8 +9,8 @@ use trireme_wsrep_abi::{
     WsHandle, WsrepStatus, cstr_to_string, flag,
 };
 
-use crate::app::{App, Applier, LOG, SNAPSHOTS, Snapshot};
-use crate::call;
+use super::app::{AT_LINE, App, Applier, LOG, SNAPSHOTS, Snapshot};
+use super::call;
 
 /// Enters all of them.
 pub fn enter(args: &mut InitArgs) {
@@ -43,7 +43,14 @@ unsafe fn applier<'a>(recv_ctx: *mut c_void) -> &'a Applier {
 unsafe extern "C" fn log(level: LogLevel, message: *const c_char) {
     // SAFETY: a C string.
     let line = unsafe { cstr_to_string(message) };
+    let due = (AT_LINE.lock().unwrap()).take_if(|(text, ..)| line.contains(text.as_str()));
     LOG.lock().unwrap().push((level, line));
+    if let Some((_, app, options)) = due {
+        let status = call!(app, options_set, options.as_ptr());
+        app.check(status == WsrepStatus::OK, || {
+            format!("options_set: {status:?}")
+        });
+    }
 }
 
 unsafe extern "C" fn connected(app_ctx: *mut c_void, view: *const ViewInfoHeader) -> CbStatus {
@@ -170,9 +177,8 @@ unsafe extern "C" fn apply(
         state.applied_flags.push(flags);
         state.at_gate |= state.gate.as_deref() == Some(data.as_str());
     });
-    app.wait_for("the gate", |state| {
-        state.gate.as_deref() != Some(data.as_str())
-    });
+    let opened = app.comes(|state| state.gate.as_deref() != Some(data.as_str()));
+    app.check(opened, || "the gate stayed shut".into());
     let handle = applier.replays.unwrap_or(handle);
     let entered = call!(app, commit_order_enter, handle, &meta);
     app.enter(seqno, (flags & flag::ROLLBACK == 0).then_some(data));

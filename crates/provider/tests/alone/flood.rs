@@ -16,11 +16,12 @@ use socket2::{Domain, Socket, Type};
 use trireme_tls::testing::{NOW, Party};
 use trireme_tls::{Handshake, Role};
 use trireme_transport::PREAMBLE;
+use trireme_transport::testing::frame;
 use trireme_wsrep_abi::WsrepStatus;
 
 use crate::server::{Place, Server, certificates, free_port, logged};
 use crate::transaction::Transaction;
-use crate::{ALONE, stranger};
+use crate::{ALONE, AtEnd, stranger};
 
 /// New connections per second.
 const RATE: u32 = 1_000;
@@ -30,7 +31,9 @@ const HALF_OPEN: usize = 10_000;
 const SOURCES: usize = 50;
 /// Descriptors that the members and the rest of the tests need.
 const OTHER_DESCRIPTORS: usize = 1_000;
-/// A member is connected again within this time.
+/// A flood has opened its connections within this time.
+const FILL: Duration = Duration::from_secs(60);
+/// A member is connected again within this time, on a machine that has nothing else to do.
 const RECONNECT: Duration = Duration::from_secs(2);
 /// Pause of a client between two commits.
 const PACE: Duration = Duration::from_millis(2);
@@ -60,7 +63,7 @@ fn words() -> Words {
         PREAMBLE.to_vec(),
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         client_hello,
-        [&PREAMBLE[..], &stranger::frame(1, &stranger::hello(7))].concat(),
+        [&PREAMBLE[..], &frame(1, &stranger::hello(7))].concat(),
     ]
 }
 
@@ -122,15 +125,6 @@ impl Flood<'_> {
             due += Duration::from_secs(1) / if is_full { rate } else { 4 * rate };
             thread::sleep(due.saturating_duration_since(Instant::now()));
         }
-    }
-}
-
-/// Says that it is over, also when a check has failed.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -223,7 +217,7 @@ fn flooded(options: &str, lasts: Duration, reconnects: usize) -> Vec<Phase> {
     let to = a.address().parse().unwrap();
     let mut phases = Vec::new();
     thread::scope(|scope| {
-        let _ends = Ends(&clients.ended);
+        let _ends = AtEnd(|| clients.ended.store(true, Ordering::Relaxed));
         scope.spawn(|| clients.write(&a, "a"));
         scope.spawn(|| clients.write(&b, "b"));
         let mut phase = |what, opened: &dyn Fn() -> usize| {
@@ -245,9 +239,11 @@ fn flooded(options: &str, lasts: Duration, reconnects: usize) -> Vec<Phase> {
         for (what, held) in [("connections", 100), ("half-open connections", half_open)] {
             let flood = Flood::new(to, &words, held);
             thread::scope(|scope| {
-                let _ends = Ends(&flood.ended);
+                let _ends = AtEnd(|| flood.ended.store(true, Ordering::Relaxed));
                 scope.spawn(|| flood.go_on(RATE));
+                let until = Instant::now() + FILL;
                 while flood.opened.load(Ordering::Relaxed) < held {
+                    assert!(Instant::now() < until, "not {held} {what} in {FILL:?}");
                     thread::sleep(Duration::from_millis(20));
                 }
                 phase(what, &|| flood.opened.load(Ordering::Relaxed));
@@ -281,11 +277,6 @@ fn check(options: &str, lasts: Duration, reconnects: usize) -> Vec<Phase> {
             phase.what, phase.opened, phase.commits, phase.p99, phase.reconnects
         );
         assert!(phase.commits > 0, "{}", phase.what);
-        assert!(
-            phase.reconnects.iter().all(|took| *took <= RECONNECT),
-            "{}",
-            phase.what
-        );
     }
     phases
 }
@@ -301,13 +292,15 @@ fn a_flooded_port_without_encryption_takes_its_members_again() {
     check("", Duration::from_secs(1), 1);
 }
 
-/// cargo test --release -p trireme-provider --test host what_a_flood_costs -- --ignored --nocapture
+/// cargo test --release -p trireme-provider --test alone what_a_flood_costs -- --ignored --nocapture
 #[test]
 #[ignore = "a measurement, on a machine that has nothing else to do"]
 fn what_a_flood_costs() {
     let dir = tempfile::tempdir().unwrap();
     for options in [certificates(dir.path()), String::new()] {
         let phases = check(&options, Duration::from_secs(10), 5);
+        let mut reconnects = phases.iter().flat_map(|phase| &phase.reconnects);
+        assert!(reconnects.all(|took| *took <= RECONNECT));
         let quiet = phases[0].p99.max(phases[3].p99);
         for phase in &phases[1..3] {
             assert!(
