@@ -1,11 +1,17 @@
 //! The messages between members. `docs/wire-group.md` describes their bytes.
 
+mod heartbeat;
+mod promise;
+
+pub use heartbeat::{ComponentState, Link, Outlook, Preference, Status};
+pub use promise::{DatabaseProof, Promise, Proof, Summary};
+
 use bytes::Bytes;
 
 use crate::checkpoint::Checkpoint;
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Member;
 use crate::entry::{Body, Entry};
-use crate::ids::{BulkId, Incarnation, Position, SubmissionId, Term, TimeMs, Uuid};
+use crate::ids::{BulkId, Incarnation, Position, SubmissionId, Term, Uuid};
 
 /// A message between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -218,98 +224,6 @@ impl Message {
     }
 }
 
-/// Heartbeat.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Status {
-    /// The sender's promised term.
-    pub term: Term,
-    /// True if the sender leads in that term.
-    pub leader: bool,
-    /// The sender's component state.
-    pub component_state: ComponentState,
-    /// Cluster uuid, nil if unknown.
-    pub history: Uuid,
-    /// The forced-view history.
-    pub overrides: Vec<Uuid>,
-    /// Number of the committed configuration.
-    pub configuration_number: u64,
-    /// Its members.
-    pub members: Vec<Incarnation>,
-    /// The acknowledged position.
-    pub ack: Position,
-    /// Log end.
-    pub end: Position,
-    /// Commit point.
-    pub commit: Position,
-    /// The facts for the choice of the leader's place.
-    pub outlook: Outlook,
-}
-
-impl Status {
-    /// The heartbeat of a process that does not lead.
-    pub(crate) fn of_no_leader(self) -> Status {
-        Status {
-            leader: false,
-            ..self
-        }
-    }
-}
-
-/// The part of a heartbeat that serves the choice of the leader's place.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Outlook {
-    /// The operator's choice for the sender (`repl.leader`).
-    pub preference: Preference,
-    /// True if the sender is able to lead.
-    pub able: bool,
-    /// The sender's clock; 0: none.
-    pub stamp_ms: TimeMs,
-    /// The links to the members to which the sender is connected.
-    pub links: Vec<Link>,
-}
-
-/// `repl.leader`: whether a member should be the leader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub enum Preference {
-    /// Only if no other member can lead.
-    Never,
-    /// If commits are fastest under this leader.
-    #[default]
-    Auto,
-    /// Before all members without this value.
-    Prefer,
-}
-
-/// The link to a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Link {
-    /// The peer.
-    pub peer: Incarnation,
-    /// The stamp of the peer's latest heartbeat; 0: none.
-    pub echo_ms: TimeMs,
-    /// Time since the sender received that stamp.
-    pub held_ms: u32,
-    /// The round trip as the sender has measured it, or [`Link::UNKNOWN`].
-    pub round_trip_us: u32,
-}
-
-impl Link {
-    /// The value for an unknown round trip.
-    pub const UNKNOWN: u32 = u32::MAX;
-}
-
-/// A process's component state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub enum ComponentState {
-    /// Joining, or left.
-    #[default]
-    Outside,
-    /// A member of the primary component.
-    Primary,
-    /// Was a member of the primary component, and hears no majority.
-    NonPrimary,
-}
-
 /// An order record: a run of entries after `prev`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Append {
@@ -375,102 +289,6 @@ impl WireEntry {
             _ => WireEntry::full(entry),
         }
     }
-}
-
-/// A log in short: its commit point, its end, and the terms of its newest entries.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Summary {
-    /// The commit point.
-    pub commit: Position,
-    /// Last position; 0 for an empty log.
-    pub end: Position,
-    /// Term of the last entry.
-    pub end_term: Term,
-    /// Runs of entries with the same term, ascending: (term, first, last). Only the newest runs are listed, up to the
-    /// log's end.
-    pub runs: Vec<(Term, Position, Position)>,
-}
-
-impl Summary {
-    /// True if the log is known to hold the last entry that the checkpoint covers, and so all entries below it.
-    pub(crate) fn holds(&self, checkpoint: &Checkpoint) -> bool {
-        self.has(checkpoint.position, checkpoint.term)
-    }
-
-    /// True if the log is known to hold this entry.
-    pub(crate) fn has(&self, position: Position, term: Term) -> bool {
-        let mut runs = self.runs.iter();
-        runs.any(|(b, first, last)| *b == term && (*first..=*last).contains(&position))
-    }
-
-    /// The run of entries of one term that this position belongs to, if the summary tells it.
-    pub(crate) fn run_at(&self, position: Position) -> Option<(Term, Position, Position)> {
-        let mut runs = self.runs.iter();
-        let run = runs.find(|(_, first, last)| (*first..=*last).contains(&position));
-        run.copied()
-    }
-
-    /// Term of the entry at this position, if the summary tells it.
-    pub(crate) fn term_at(&self, position: Position) -> Option<Term> {
-        self.run_at(position).map(|(term, ..)| term)
-    }
-
-    /// False if the log certainly lacks this entry. The summary does not tell the entries between the commit point and
-    /// the first run.
-    pub(crate) fn may_have(&self, position: Position, term: Term) -> bool {
-        let told = self.runs.first().map_or(0, |(_, first, _)| *first);
-        position <= self.commit || position < told || self.has(position, term)
-    }
-
-    /// (term, position) of the last entry; the better of two logs has the greater pair (rule 1).
-    pub(crate) fn last(&self) -> (Term, Position) {
-        (self.end_term, self.end)
-    }
-}
-
-/// The evidence of a process in seqnos. The replicator counts them; the group only compares them (rule 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub struct Proof {
-    /// The seqno up to which the log is known to be committed.
-    pub known: u64,
-    /// The database's own evidence.
-    pub database: DatabaseProof,
-}
-
-/// The seqno up to which a database proves that entries were committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
-pub enum DatabaseProof {
-    /// There is no database, or an SST will replace it.
-    #[default]
-    Nothing,
-    /// The database holds everything up to this seqno.
-    UpTo {
-        /// The seqno.
-        seqno: u64,
-    },
-    /// The database cannot be compared with the logs.
-    Unclear,
-}
-
-/// Answer to a [`Message::Prepare`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Promise {
-    /// The promised term.
-    pub term: Term,
-    /// The promiser's log.
-    pub summary: Summary,
-    /// Last committed configuration, and any later one in the log, with their positions.
-    pub configurations: Vec<(Position, Configuration)>,
-    /// True if the promiser is amnesiac: entries that it acknowledged may be missing (rule 4).
-    pub amnesiac: bool,
-    /// True for lost views: acknowledged configurations may be missing, too. The log is damaged, or is not the one with
-    /// which the replica acknowledged.
-    pub lost_views: bool,
-    /// The promiser's evidence in seqnos (rule 5).
-    pub proof: Proof,
-    /// Withdrawals: submissions that this process has reported as failed (rule 7), under its present incarnation or
-    /// earlier ones. It never held those under earlier incarnations.
-    pub withdrawn: Vec<SubmissionId>,
 }
 
 impl Message {

@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::branches::Branches;
 use crate::configuration::{Configuration, Member};
-use crate::ids::{Position, ReplicaId};
+use crate::ids::{Incarnation, Position, ReplicaId};
 use crate::message::ComponentState;
 use crate::peer::Peer;
 
@@ -25,7 +25,7 @@ impl<'a> Branches<'a> {
     /// this process does not wait for a majority.
     pub(crate) fn who_is_missing(self, is_amnesiac: bool) -> Option<Missing> {
         let lacking = self.lacks_majority();
-        let waits = lacking.is_some() || self.is_overridden();
+        let waits = lacking.is_some() || self.is_overridden() || self.outvotes_a_primary();
         let survivor_waits =
             self.component.is_non_primary() && waits && !planted(Mutant::SurvivorSaysNothing);
         if !self.component.is_resumed() && !survivor_waits {
@@ -51,7 +51,7 @@ impl<'a> Branches<'a> {
         );
         let connected = |m: &&&Member| {
             let mut peers = self.peers.connected();
-            peers.any(|(peer, p)| p.replica == m.replica && !self.has_gone_elsewhere(peer))
+            peers.any(|(peer, p)| p.replica == m.replica && !self.is_apart(peer))
         };
         if let Some(doubled) = missing.iter().find(connected) {
             text += &format!(
@@ -111,9 +111,21 @@ impl<'a> Branches<'a> {
         let voice = || {
             self.known()
                 .voice(replica)
-                .filter(|voice| !self.has_gone_elsewhere(*voice))
+                .filter(|voice| !self.is_apart(*voice))
         };
         replica == self.context.my_replica() || voice().is_some()
+    }
+
+    /// True if the peer is on another branch, so that it has no voice on this one.
+    fn is_apart(self, peer: Incarnation) -> bool {
+        self.has_gone_elsewhere(peer) || self.is_primary_alone(peer)
+    }
+
+    /// True if a connected peer gives way to a majority that may form here. If too many of its members are amnesiac, it
+    /// does not form, and an operator has to decide.
+    fn outvotes_a_primary(self) -> bool {
+        let mut peers = self.peers.connected();
+        peers.any(|(peer, _)| self.is_primary_alone(peer))
     }
 
     /// The members of the last view that are here and on this branch, each with the end of its log.
@@ -125,7 +137,7 @@ impl<'a> Branches<'a> {
             let mut peers = self.peers.connected();
             let (incarnation, peer) = peers.find(|(_, p)| p.replica == member.replica)?;
             let end = peer.status.as_ref()?.end;
-            (!self.has_gone_elsewhere(incarnation)).then_some((end, member))
+            (!self.is_apart(incarnation)).then_some((end, member))
         })
     }
 
@@ -152,7 +164,19 @@ impl<'a> Branches<'a> {
                 bootstrap(here)
             ));
         }
-        if !self.is_overridden() || !self.component.is_non_primary() {
+        if !self.component.is_non_primary() {
+            return None;
+        }
+        if self.outvotes_a_primary() {
+            return Some(format!(
+                "; connected nodes have become primary without a majority (pc.ignore_sb, pc.ignore_quorum), and give way \
+                 when a majority of this view is primary. If this lasts, too many members may have forgotten what they \
+                 acknowledged. To join them: stop this node, move grastate.dat and the trireme-*.log files away, which \
+                 drops its own commits, and start it again. To drop their commits instead, {}",
+                bootstrap(here)
+            ));
+        }
+        if !self.is_overridden() {
             return None;
         }
         let (mut names, mut furthest, mut primary) = (Vec::new(), None, false);

@@ -141,6 +141,14 @@ impl<'a> Branches<'a> {
         status.is_some_and(|status| self.outvotes(from, status))
     }
 
+    /// True if the peer is primary with yielding forced views that this process must not follow: the peer gives way when
+    /// a majority is primary without them.
+    pub(crate) fn is_primary_alone(self, peer: Incarnation) -> bool {
+        let status = self.peers.status_of(peer);
+        status.is_some_and(|s| s.component_state == ComponentState::Primary)
+            && self.outvotes_peer(peer)
+    }
+
     /// True if a component with exactly this log's forced views goes on: this process hears its majority, or is not
     /// primary and has just heard a primary member. Such a member gives way itself if it has lost the majority.
     fn goes_on_here(self) -> bool {

@@ -147,6 +147,7 @@ schedules! {
     override_survivor_meets_rest,
     override_returns_beside_rest,
     override_returns_beside_minority,
+    forgotten_beside_ignored_quorum,
     repair_broken_off,
     wiped_in_pending_view,
     laggard_beyond_the_floor,
