@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
 # Puts reports of `trireme bench` into docs/results, a page for each experiment, with its plots and raw data.
 #
-# Usage: scripts/results.sh DIRECTORY...          each is one in which `trireme bench EXPERIMENT` has put its report
+# Usage: scripts/results.sh DIRECTORY[=PAGE]...   each is one in which `trireme bench EXPERIMENT` has put its report; PAGE is
+#                                                 the name of a page beside that of the whole experiment
 set -euo pipefail
 pages=$(cd "$(dirname "$0")/.." && pwd)/docs/results
 
-[ $# != 0 ] || { echo "usage: scripts/results.sh DIRECTORY..." >&2; exit 2; }
-for directory in "$@"; do
+[ $# != 0 ] || { echo "usage: scripts/results.sh DIRECTORY[=PAGE]..." >&2; exit 2; }
+for argument in "$@"; do
+    directory=${argument%%=*}
     for file in plan.json report.md results.csv seconds.csv records.jsonl facts.json; do
         [ -e "$directory/$file" ] || { echo "$directory: no $file: not a directory of trireme bench's" >&2; exit 1; }
     done
     # plan.json is a list: the experiment's name, then its choices.
     experiment=$(sed -nE '1,2s/^[[ ]*"([a-z]+)",?$/\1/p' "$directory/plan.json" | head -n 1)
     [ -n "$experiment" ] || { echo "$directory/plan.json names no experiment" >&2; exit 1; }
-    page=$pages/$experiment
+    page=$experiment
+    [[ $argument != *=* ]] || page=${argument#*=}
+    [[ $page =~ ^[a-z0-9-]+$ ]] || { echo "'$page' is no name of a page: letters, digits and dashes" >&2; exit 2; }
+    page=$pages/$page
     [ "$(realpath -m "$page")" != "$(realpath "$directory")" ] ||
         { echo "$directory is the page itself: copy it elsewhere, and resume the copy" >&2; exit 1; }
     rm -rf "$page"

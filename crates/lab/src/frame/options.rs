@@ -50,7 +50,7 @@ pub struct FrameOptions {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out", "provider"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
-    /// End after this time; --resume continues.
+    /// Begin no repetition after this time; --resume continues.
     #[arg(long, value_name = "N")]
     #[serde(skip)]
     pub minutes: Option<u64>,

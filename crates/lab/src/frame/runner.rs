@@ -239,12 +239,15 @@ impl<'a, G: Ground> Runner<'a, G> {
     fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
         let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
         let mut progress = Progress::new(self.experiment, open);
+        let mut repetition = None;
         for (i, cell) in cells.iter().enumerate() {
             if !self.is_open(cell, notebook) {
                 continue;
             }
             interrupt::check()?;
-            if self.stop_at.is_some_and(|end| Instant::now() > end) {
+            // A repetition that has begun goes on: ratios compare only what one start of the program has measured.
+            let begins = repetition.replace(cell.repetition) != Some(cell.repetition);
+            if begins && self.stop_at.is_some_and(|end| Instant::now() > end) {
                 line("the minutes are over; --resume goes on");
                 return Ok(false);
             }

@@ -48,9 +48,10 @@ impl Ground for Nowhere {
     }
 }
 
-/// Two repetitions; a third one follows from a record of the second. The first fails.
+/// A third repetition follows from a record of the second.
 struct Toy {
-    failure: fn() -> LabError,
+    cells: Vec<Cell>,
+    outcome: fn(&Cell) -> Result<(), LabError>,
     measured: RefCell<Vec<u32>>,
 }
 
@@ -76,7 +77,7 @@ impl Experiment<Nowhere> for Toy {
     }
 
     fn cells(&self) -> Vec<Cell> {
-        vec![cell(1), cell(2)]
+        self.cells.clone()
     }
 
     fn further_cells(&self, records: &[Record]) -> Vec<Cell> {
@@ -101,10 +102,7 @@ impl Experiment<Nowhere> for Toy {
         _measured: &mut Measured,
     ) -> Result<(), LabError> {
         self.measured.borrow_mut().push(cell.repetition);
-        match cell.repetition {
-            1 => Err((self.failure)()),
-            _ => Ok(()),
-        }
+        (self.outcome)(cell)
     }
 
     fn headline(&self, _cell: &Cell) -> &'static str {
@@ -125,10 +123,15 @@ impl Experiment<Nowhere> for Toy {
 }
 
 /// Runs the toy; returns whether the run went to its end, how many cells failed, and what was measured in turn.
-fn run_toy(failure: fn() -> LabError) -> (bool, usize, Vec<u32>) {
+fn run_toy(
+    cells: Vec<Cell>,
+    minutes: Option<Duration>,
+    outcome: fn(&Cell) -> Result<(), LabError>,
+) -> (bool, usize, Vec<u32>) {
     let dir = tempfile::tempdir().unwrap();
     let toy = Toy {
-        failure,
+        cells,
+        outcome,
         measured: RefCell::default(),
     };
     let mut notebook = Notebook::create(&dir.path().join("out"), "toy", &0).unwrap();
@@ -139,7 +142,7 @@ fn run_toy(failure: fn() -> LabError) -> (bool, usize, Vec<u32>) {
         running: None,
         tried: BTreeSet::new(),
         failed: 0,
-        stop_at: None,
+        stop_at: minutes.map(|minutes| Instant::now() + minutes),
         dir: dir.path().join("lab"),
         _lock: tempfile::tempfile().unwrap(),
     };
@@ -149,17 +152,38 @@ fn run_toy(failure: fn() -> LabError) -> (bool, usize, Vec<u32>) {
 
 #[test]
 fn a_failed_cell_is_tried_once_also_when_further_cells_follow() {
-    let rows = || LabError::Rows {
-        what: "inserts",
-        acknowledged: 2,
-        found: 1,
+    let first_fails = |cell: &Cell| match cell.repetition {
+        1 => Err(LabError::Rows {
+            what: "inserts",
+            acknowledged: 2,
+            found: 1,
+        }),
+        _ => Ok(()),
     };
-    assert_eq!(run_toy(rows), (true, 1, vec![1, 2, 3]));
+    let ran = run_toy(vec![cell(1), cell(2)], None, first_fails);
+    assert_eq!(ran, (true, 1, vec![1, 2, 3]));
+}
+
+#[test]
+fn a_repetition_that_has_begun_goes_on_when_the_minutes_are_over() {
+    const MINUTES: Duration = Duration::from_millis(500);
+    let other = Cell {
+        system: "other".to_string(),
+        ..cell(1)
+    };
+    let takes_long = |_: &Cell| {
+        std::thread::sleep(MINUTES);
+        Ok(())
+    };
+    let cells = vec![cell(1), other, cell(2)];
+    let ran = run_toy(cells, Some(MINUTES), takes_long);
+    assert_eq!(ran, (true, 0, vec![1, 1]));
 }
 
 #[test]
 fn an_error_of_the_machine_ends_the_run() {
-    assert_eq!(run_toy(|| LabError::Client), (false, 0, vec![1]));
+    let ran = run_toy(vec![cell(1), cell(2)], None, |_| Err(LabError::Client));
+    assert_eq!(ran, (false, 0, vec![1]));
 }
 
 #[test]
@@ -213,7 +237,8 @@ fn of_report<T>(
         notebook.keep(record).unwrap();
     }
     let toy = Toy {
-        failure: || LabError::Client,
+        cells: vec![cell(1), cell(2)],
+        outcome: |_| Err(LabError::Client),
         measured: RefCell::default(),
     };
     check(&Report {
@@ -275,7 +300,8 @@ fn the_cause_in_a_servers_log_is_part_of_the_note() {
 #[test]
 fn a_run_without_cells_is_an_error_that_says_why() {
     let toy = Toy {
-        failure: || LabError::Client,
+        cells: vec![cell(1), cell(2)],
+        outcome: |_| Err(LabError::Client),
         measured: RefCell::default(),
     };
     assert!(something_to_measure(&toy, &[]).is_ok());
