@@ -93,8 +93,8 @@ impl Log {
 
     /// The newest configuration, committed or not.
     pub(crate) fn latest(&self) -> &Configuration {
-        let last = self.uncommitted().last();
-        last.map_or(&self.committed.configuration, |(_, latest)| latest)
+        let pending = self.tail.last_configuration(self.committed.position);
+        pending.unwrap_or(&self.committed.configuration)
     }
 
     /// True if `holds` is true for the committed configuration and for every pending one. An entry ordered now needs a

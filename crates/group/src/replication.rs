@@ -60,6 +60,12 @@ impl Progress {
             self.marked_bytes = self.ahead_bytes;
         }
     }
+
+    /// True if the member lacks entries, and has room for them.
+    fn is_due(&self, known: Known) -> bool {
+        self.next <= known.log.tail().end()
+            && self.ahead_bytes < known.context.config().window_bytes
+    }
 }
 
 /// The replication progress of all members.
@@ -191,9 +197,8 @@ impl Replication {
     /// Members that lack entries and have room in their window, by the next position to send.
     fn lacking(&self, known: Known) -> BTreeMap<Position, Vec<Incarnation>> {
         let mut due: BTreeMap<Position, Vec<Incarnation>> = BTreeMap::new();
-        let window_bytes = known.context.config().window_bytes;
         for (member, progress) in &self.members {
-            if progress.next <= known.log.tail().end() && progress.ahead_bytes < window_bytes {
+            if progress.is_due(known) {
                 due.entry(progress.next).or_default().push(*member);
             }
         }
@@ -203,8 +208,8 @@ impl Replication {
     /// The time for the next slice of the log on disk, if a member lacks entries that are no longer in memory.
     pub(crate) fn reads_log_at(&self, known: Known) -> Option<TimeMs> {
         let first = known.log.tail().first();
-        let due = self.lacking(known);
-        let is_due = due.range(1..first).next().is_some();
+        let mut progresses = self.members.values();
+        let is_due = progresses.any(|p| (1..first).contains(&p.next) && p.is_due(known));
         is_due.then_some(self.log_read_at.max(known.now()) + 1)
     }
 

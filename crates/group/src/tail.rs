@@ -220,6 +220,15 @@ impl Tail {
         })
     }
 
+    /// The newest configuration, if it is above `from`.
+    pub fn last_configuration(&self, from: Position) -> Option<&Configuration> {
+        let last = self.configurations.back().filter(|at| **at > from)?;
+        match &self.head(*last)?.body {
+            Body::Configuration(configuration) => Some(configuration),
+            _ => None, // not reached, as above
+        }
+    }
+
     /// The summary, from which a peer finds the last position on which two logs agree: the newest [`SUMMARY_RUNS_SENT`]
     /// runs.
     pub fn summary(&self, commit: Position) -> Summary {

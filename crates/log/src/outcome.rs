@@ -50,11 +50,27 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     pub(crate) fn get(&self, position: u64) -> Option<Outcome> {
-        let at = self
-            .by_position
-            .binary_search_by_key(&position, |(p, _)| *p)
-            .ok()?;
-        Some(self.by_position[at].1)
+        Some(self.by_position[self.find(position).ok()?].1)
+    }
+
+    /// Finds a position, or the place for it. Most outcomes come in order: their place is the end.
+    fn find(&self, position: u64) -> Result<usize, usize> {
+        match self.by_position.back() {
+            Some((last, _)) if position <= *last => {
+                (self.by_position).binary_search_by_key(&position, |(p, _)| *p)
+            }
+            _ => Err(self.by_position.len()),
+        }
+    }
+
+    /// Returns the number of seqnos at lower positions.
+    fn seqnos_before(&self, position: u64) -> usize {
+        match self.by_seqno.back() {
+            Some((_, last)) if position <= *last => {
+                self.by_seqno.partition_point(|(_, p)| *p < position)
+            }
+            _ => self.by_seqno.len(),
+        }
     }
 
     pub(crate) fn position_of(&self, seqno: i64) -> Option<u64> {
@@ -67,7 +83,7 @@ impl Outcomes {
 
     /// Returns the lowest seqno at a position of at least `from`.
     pub(crate) fn first_seqno(&self, from: u64) -> Option<i64> {
-        let at = self.by_seqno.partition_point(|(_, p)| *p < from);
+        let at = self.seqnos_before(from);
         self.by_seqno.get(at).map(|(s, _)| *s)
     }
 
@@ -84,7 +100,7 @@ impl Outcomes {
         if outcome.seqno < 0 {
             return true;
         }
-        let at = self.by_seqno.partition_point(|(_, p)| *p < position);
+        let at = self.seqnos_before(position);
         let above = at == 0 || self.by_seqno[at - 1].0 < outcome.seqno;
         let below = self
             .by_seqno
@@ -95,15 +111,12 @@ impl Outcomes {
 
     /// Records an outcome that [`Outcomes::fits`].
     pub(crate) fn set(&mut self, position: u64, outcome: Outcome) {
-        match self
-            .by_position
-            .binary_search_by_key(&position, |(p, _)| *p)
-        {
+        match self.find(position) {
             Ok(at) => self.by_position[at].1 = outcome,
             Err(at) => {
                 self.by_position.insert(at, (position, outcome));
                 if outcome.seqno >= 0 {
-                    let at = self.by_seqno.partition_point(|(_, p)| *p < position);
+                    let at = self.seqnos_before(position);
                     self.by_seqno.insert(at, (outcome.seqno, position));
                 }
             }

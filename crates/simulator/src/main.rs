@@ -12,6 +12,10 @@ use simulator::edit::Edit;
 use simulator::sweep::Sweep;
 use simulator::{directed, regressions, replay, shrink};
 
+/// A schedule makes many small allocations, which cost less here than in the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Simulate clusters of real nodes with faults, on simulated time, network and disks
 #[derive(Parser)]
 struct Arguments {

@@ -123,8 +123,9 @@ impl Log {
     }
 
     fn unflushed_segments(&self) -> Vec<u64> {
-        let segments = self.index.segments.iter();
-        let unflushed = segments.filter(|segment| segment.end() > self.flushed);
+        let segments = &self.index.segments;
+        let first = segments.partition_point(|segment| segment.end() <= self.flushed);
+        let unflushed = segments.range(first..);
         unflushed.map(|segment| segment.number).collect()
     }
 

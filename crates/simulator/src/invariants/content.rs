@@ -39,23 +39,41 @@ fn of_submission(id: &SubmissionId, payload: &[u8]) -> u64 {
 }
 
 fn digest(what: &impl Hash) -> u64 {
-    let mut rolling = Rolling(0);
+    let mut rolling = Rolling::default();
     what.hash(&mut rolling);
-    rolling.0
+    rolling.finish()
 }
 
 /// A hasher that is fast and gives the same result in every run.
-struct Rolling(u64);
+#[derive(Default)]
+pub struct Rolling(u64);
 
 impl Hasher for Rolling {
     fn write(&mut self, bytes: &[u8]) {
-        for word in bytes.chunks(8) {
-            let word = word.iter().fold(1, |sum, byte| sum << 8 | u64::from(*byte));
-            self.0 = roll(self.0, word);
+        let mut rest = bytes;
+        while let Some((word, after)) = rest.split_first_chunk() {
+            self.write_u64(u64::from_le_bytes(*word));
+            rest = after;
+        }
+        if !rest.is_empty() {
+            let word = rest.iter().fold(1, |sum, byte| sum << 8 | u64::from(*byte));
+            self.write_u64(word);
         }
     }
 
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = roll(self.0, number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
     fn finish(&self) -> u64 {
-        self.0
+        self.0 ^ self.0 >> 32 // a map looks at the low bits, which a product takes from low bits only
     }
 }

@@ -3,13 +3,11 @@
 //! This is the purpose of `wsrep_sync_wait`; a read without it may be stale. A reader beyond a fork point does not
 //! have to see commits that an operator's override left behind.
 
-use std::collections::HashMap;
-
 use trireme_replicator::Code;
 
 use super::databases::{Databases, Place};
 use super::logs::name;
-use super::{Invariant, Shared};
+use super::{HashMap, Invariant, Shared};
 use crate::seen::{ClientTrx, Seen, Sight};
 
 /// The invariant of this module.
@@ -29,8 +27,8 @@ impl CurrentReads {
         CurrentReads {
             databases: databases.clone(),
             count: 0,
-            acknowledged: HashMap::new(),
-            open: HashMap::new(),
+            acknowledged: HashMap::default(),
+            open: HashMap::default(),
         }
     }
 

@@ -3,14 +3,12 @@
 //! database executes DDL again that has another effect then (rule 13); or where a new history is founded on a database
 //! that already holds rows.
 
-use std::collections::{HashMap, HashSet};
-
 use trireme_group::Uuid;
 use trireme_replicator::Seqno;
 
-use super::Shared;
 use super::logs::{LineId, Logs, name};
 use super::rows::{Rows, Version};
+use super::{HashMap, HashSet, Shared};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
 /// The id of a branch.

@@ -7,15 +7,13 @@
 //! the origin's vote, and an operator's override needs no such vote: on its branch, transactions that were open or
 //! withdrawn then may commit. Unknown outcomes (NODE_FAIL, a broken connection) may go either way.
 
-use std::collections::{HashMap, HashSet};
-
 use trireme_group::{Body, Position, Uuid};
 use trireme_replicator::{Code, Seqno};
 
 use super::databases::Databases;
 use super::logs::{Logs, name};
 use super::tree::EntryId;
-use super::{Invariant, Shared};
+use super::{HashMap, HashSet, Invariant, Shared};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight};
 
 /// The invariant of this module.
@@ -37,10 +35,10 @@ impl FailedStaysOut {
         FailedStaysOut {
             databases: databases.clone(),
             logs: logs.clone(),
-            failed: HashMap::new(),
-            withdrawn: HashMap::new(),
-            open: HashSet::new(),
-            overridden: HashMap::new(),
+            failed: HashMap::default(),
+            withdrawn: HashMap::default(),
+            open: HashSet::default(),
+            overridden: HashMap::default(),
         }
     }
 

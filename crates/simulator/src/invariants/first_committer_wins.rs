@@ -6,11 +6,9 @@
 //! real. Uncommitted reads of unwritten rows are not protected (write skew is possible, as with any snapshot
 //! isolation).
 
-use std::collections::HashMap;
-
 use super::databases::Databases;
 use super::logs::name;
-use super::{Invariant, Shared};
+use super::{HashMap, Invariant, Shared};
 use crate::seen::{ClientTrx, Seen, Sight};
 
 /// The invariant of this module.
@@ -25,7 +23,7 @@ impl FirstCommitterWins {
     pub fn new(databases: &Shared<Databases>) -> FirstCommitterWins {
         FirstCommitterWins {
             databases: databases.clone(),
-            read: HashMap::new(),
+            read: HashMap::default(),
         }
     }
 }

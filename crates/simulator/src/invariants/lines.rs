@@ -1,9 +1,8 @@
 //! Paths of committed entries.
 
-use std::collections::HashMap;
-
 use trireme_group::{Incarnation, Position, SubmissionId};
 
+use super::HashMap;
 use super::logs::LineId;
 use super::tree::EntryId;
 
@@ -43,7 +42,7 @@ impl Line {
             entries: vec![root],
             configurations: Vec::new(),
             overrides: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
         }
     }
 

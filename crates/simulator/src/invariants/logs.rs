@@ -2,13 +2,13 @@
 //! (rule 1). A *line* is a path of committed entries. A second line begins where an operator's override forks the
 //! history (rule 11), and with every founding.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use trireme_group::{Body, Checkpoint, Delivery, Entry, Position};
 
-use super::content;
 use super::lines::{InForce, Line};
 use super::tree::{EntryId, Known, Tree};
+use super::{HashMap, content};
 use crate::seen::{NodeId, Seen, Sight};
 
 /// The id of a line.
@@ -407,7 +407,7 @@ impl Logs {
     }
 
     fn fork(&mut self, line: LineId, after: EntryId) -> LineId {
-        let mut numbers = HashMap::new();
+        let mut numbers = HashMap::default();
         let mut at = after;
         while self.entries[at].position > 0 {
             if let Some(id) = self.entries[at].submission {

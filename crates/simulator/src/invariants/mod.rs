@@ -7,6 +7,7 @@
 //! Memory: about 80 bytes per log entry and 100 per seqno of a run, kept to its end.
 
 use std::cell::RefCell;
+use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 
 use crate::seen::Sight;
@@ -52,6 +53,10 @@ pub trait Invariant {
 
 /// A picture that one invariant keeps and others read. The invariants see each event one after another.
 type Shared<T> = Rc<RefCell<T>>;
+
+/// Maps and sets with a fast hash: nobody chooses keys here to make it slow.
+type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<content::Rolling>>;
+type HashSet<T> = std::collections::HashSet<T, BuildHasherDefault<content::Rolling>>;
 
 /// The invariants that hold even if a member lies.
 pub fn among_liars() -> Vec<Box<dyn Invariant>> {

@@ -39,7 +39,7 @@ impl Invariant for NoTruncatedApplied {
     }
 
     fn see(&mut self, sight: &Sight) -> Result<(), String> {
-        let process = name(sight.node);
+        let process = || name(sight.node); // only for a report
         match &sight.what {
             Seen::Started { .. } | Seen::Founded { .. } => {
                 *self.of(sight.node) = Delivered::default()
@@ -60,7 +60,8 @@ impl Invariant for NoTruncatedApplied {
                 let upto = self.of(sight.node).upto;
                 if *after < upto {
                     return Err(format!(
-                        "rule 1: {process} drops its log above {after}, and has delivered up to {upto}"
+                        "rule 1: {} drops its log above {after}, and has delivered up to {upto}",
+                        process()
                     ));
                 }
             }
@@ -71,8 +72,10 @@ impl Invariant for NoTruncatedApplied {
                 let is_forked = own != theirs && own[kept..].iter().all(override_yields);
                 if checkpoint.position < delivered.upto && !is_forked {
                     return Err(format!(
-                        "rule 1: the log of {process} begins anew at {}, it has delivered up to {}",
-                        checkpoint.position, delivered.upto
+                        "rule 1: the log of {} begins anew at {}, it has delivered up to {}",
+                        process(),
+                        checkpoint.position,
+                        delivered.upto
                     ));
                 }
                 *delivered = Delivered {

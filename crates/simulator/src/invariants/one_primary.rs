@@ -12,12 +12,10 @@
 //!
 //! An operator's override makes its own history, and so does a bootstrap (rule 11).
 
-use std::collections::{HashMap, HashSet};
-
 use trireme_group::{ComponentState, Configuration, Delivery, Incarnation, Member, Position};
 
 use super::logs::{LineId, Logs, name};
-use super::{Invariant, Shared};
+use super::{HashMap, HashSet, Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
 /// The state of a process, as it sees itself.
@@ -47,9 +45,9 @@ impl OnePrimary {
     pub fn new(logs: &Shared<Logs>) -> OnePrimary {
         OnePrimary {
             logs: logs.clone(),
-            memberships: HashMap::new(),
-            latest: HashMap::new(),
-            calm: HashSet::new(),
+            memberships: HashMap::default(),
+            latest: HashMap::default(),
+            calm: HashSet::default(),
             beliefs: Vec::new(),
         }
     }

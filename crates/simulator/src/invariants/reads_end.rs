@@ -6,10 +6,8 @@
 //! something that never comes. A node whose log grows is still catching up: with a small window over a long line this
 //! takes longer than any limit here (seed 291, leadership). The wait begins anew when a fault hinders the node.
 
-use std::collections::HashMap;
-
-use super::Invariant;
 use super::logs::name;
+use super::{HashMap, Invariant};
 use crate::seen::{ClientTrx, NodeId, Seen, Sight, TimeUs};
 
 /// A majority answers within this time, or the node is not primary any more (`evs.suspect_timeout` is at most 3 s).

@@ -1,7 +1,6 @@
 //! The correct lists of writers of the rows, version by version.
 
-use std::collections::HashMap;
-
+use super::HashMap;
 use super::databases::Place;
 use crate::seen::{ClientTrx, roll};
 

@@ -11,13 +11,11 @@
 //! (rule 22). The invariant compares these notes among the nodes that make them. Not compared, because local: whether
 //! a node still knows the position of the entry.
 
-use std::collections::HashMap;
-
 use trireme_group::Position;
 use trireme_log::Outcome;
 
 use super::logs::{Logs, name};
-use super::{Invariant, Shared};
+use super::{HashMap, Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
 /// An outcome, and the node that noted it first.
@@ -38,7 +36,7 @@ impl VerdictsEqual {
         VerdictsEqual {
             logs: logs.clone(),
             outcomes: Vec::new(),
-            noted: HashMap::new(),
+            noted: HashMap::default(),
         }
     }
 

@@ -77,6 +77,9 @@ impl World {
             in_reactor,
             ..
         } = &mut process.progress;
+        if flushes.is_empty() && stages.is_empty() && serves.is_empty() {
+            return; // as after most events
+        }
         let is_own = |job: &FlushJob| {
             *in_reactor
                 && flush_us * slow <= QUICK_US

@@ -306,6 +306,9 @@ impl World {
 
     fn release_frames(&mut self, node: NodeId) {
         self.show_acknowledgement(node);
+        if self.outbox.is_empty() {
+            return;
+        }
         let Some(process) = &self.machines[node].process else {
             return;
         };
