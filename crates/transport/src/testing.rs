@@ -1,10 +1,11 @@
 //! For tests: frames made by hand, somebody in the middle of connections, and free ports. Panics where the system fails.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::{process, thread};
 
 /// Returns a frame as the documentation of the wire format has it, with a checksum of its own.
 pub fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -13,13 +14,18 @@ pub fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&len[..], &crc.to_le_bytes(), &[kind], payload].concat()
 }
 
-/// Returns a port of 127.0.0.1 that nobody listens on. Tests of one process never get the same port.
+/// Returns a port of 127.0.0.1 that nobody listens on. Tests of one process never get the same port. It is below those
+/// that the system gives outgoing connections: one of these would be in the way of a later listener.
 pub fn free_port() -> u16 {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    const PORTS: Range<u32> = 10_000..30_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
     loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if GIVEN.lock().unwrap().insert(port) {
+        // Processes that run at the same time begin at different places.
+        let at = process::id()
+            .wrapping_mul(101)
+            .wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
+        let port = (PORTS.start + at % PORTS.len() as u32) as u16;
+        if TcpListener::bind(("0.0.0.0", port)).is_ok() {
             return port;
         }
     }
