@@ -168,7 +168,7 @@ mod tests {
         );
     }
 
-    /// What was committed since a read began, it need not have seen.
+    /// A read need not have seen the commits since it began.
     #[test]
     fn a_read_that_is_used_again_has_aged() {
         let begin = Instant::now();

@@ -140,7 +140,7 @@ const FAULTS: [libc::c_int; 7] = [
     libc::SIGABRT,
 ];
 
-/// Starts a thread that takes no signal of the process; `spawn` starts it. Signals of the thread's own faults stay open: the
+/// Starts a thread, by `spawn`, that takes no signal of the process. Signals of the thread's own faults stay open: the
 /// server's handler prints the stack.
 pub(crate) fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are valid; the mask of this thread is put back below.

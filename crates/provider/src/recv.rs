@@ -203,7 +203,8 @@ fn donate(
     status == CbStatus::SUCCESS
 }
 
-/// Returns true if the server can read the request: two C strings, of which it ends the second one itself. It may be empty.
+/// Returns true if the server can read the request: two C strings, of which it ends the second one itself. It may be
+/// empty.
 fn is_readable(request: &[u8]) -> bool {
     request.is_empty() || request.contains(&0)
 }

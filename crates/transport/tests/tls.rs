@@ -248,8 +248,14 @@ fn silent_and_half_open_callers_lock_nobody_out() {
         }
         held.push(stream);
     }
+    let began = Instant::now();
     let b = Node::with(secure(&[&a.address], &tls), identity(2));
     wait_meshed(&[&a, &b]);
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
     // The address may hold 16 sockets of those who wait, and as many of those who shake hands.
     let open = held.into_iter().filter_map(|mut stream| {
         stream.set_nonblocking(true).unwrap();

@@ -1,5 +1,4 @@
-//! Checks of `trireme doctor`, each made to fail by making its condition real, and seen to pass (but `slow-commits`, which
-//! one stall of a busy machine makes fail after few commits: a unit test sees it pass). What a wrong configuration
+//! Checks of `trireme doctor`, each made to fail by making its condition real, and seen to pass. What a wrong configuration
 //! makes is here, what the machine makes in `doctor_machine`; `inspect` and `bad_days` have others.
 
 use std::fs;
@@ -323,6 +322,7 @@ fn a_member_that_is_missing_or_silent_is_found() {
     trial.exec(0, "CREATE DATABASE d");
     trial.exec(0, "CREATE TABLE d.t (id INT PRIMARY KEY, v LONGBLOB)");
     trial.exec(0, "INSERT INTO d.t VALUES (0, 0)");
+    assert_passes(&trial, "slow-commits");
     trial.pause_node(1).expect("it can be paused");
     assert_found(
         &trial,

@@ -15,10 +15,10 @@ use super::trial::{JOIN, SOON, Trial, pause, provider};
 
 /// How often each change is made; more by `TRIREME_ROUNDS`.
 const ROUNDS: usize = 3;
-/// Longest pause of all commits that a change may bring on a machine that has nothing else to do: TRIREME_ROUNDS is for
-/// such a machine.
+/// Longest pause of all commits that a change may bring: each of those that TRIREME_ROUNDS asks for, on a machine that has nothing
+/// else to do; most of the others.
 const GAP: Duration = Duration::from_millis(100);
-/// The same on any machine.
+/// The same on a machine that does much else.
 const GAP_OF_BUSY: Duration = Duration::from_secs(1);
 const NODES: [&str; 3] = ["node1", "node2", "node3"];
 const RELOAD: &str = "socket.ssl_reload=1";
@@ -152,13 +152,15 @@ fn gap_of(trial: &mut Trial, what: &str, change: impl FnOnce(&mut Trial)) -> Dur
 }
 
 /// The pauses of all rounds are as short as they have to be.
-fn assert_short(what: &str, gaps: &[Duration]) {
-    let limit = match std::env::var_os("TRIREME_ROUNDS") {
-        Some(_) => GAP,
-        None => GAP_OF_BUSY,
+fn assert_short(what: &str, mut gaps: Vec<Duration>) {
+    gaps.sort_unstable();
+    let is_asked_for = std::env::var_os("TRIREME_ROUNDS").is_some();
+    let strict = match is_asked_for {
+        true => gaps.len() - 1,
+        false => gaps.len() / 2,
     };
     assert!(
-        gaps.iter().all(|gap| *gap < limit),
+        gaps[strict] < GAP && gaps[gaps.len() - 1] < GAP_OF_BUSY,
         "{what}: no commits for {gaps:?}"
     );
 }
@@ -183,7 +185,7 @@ fn a_live_cluster_is_led_to_tls_and_back() {
             disable(&trial);
         }
     }
-    assert_short("to TLS", &gaps);
+    assert_short("to TLS", gaps);
     let refused = trial.try_exec(0, "SET GLOBAL wsrep_provider_options='socket.dynamic=yes'");
     assert!(refused.is_err(), "encryption is required");
     // What the nodes present, and what a stranger's look finds.
@@ -246,7 +248,7 @@ fn the_authority_of_a_live_cluster_is_changed() {
             (0..3).for_each(|i| trial.await_size(i, 3, SOON));
         }));
     }
-    assert_short("another authority", &gaps);
+    assert_short("another authority", gaps);
     // Now with links that are made anew in the middle of each step: node 2 has reloaded, node 1 has not yet.
     for step in steps {
         store.renew(step);
@@ -279,7 +281,7 @@ fn the_secret_of_a_live_cluster_is_changed() {
             (0..3).for_each(|i| trial.await_size(i, 3, SOON));
         }));
     }
-    assert_short("another secret", &gaps);
+    assert_short("another secret", gaps);
     // The doctor knows what protects the cluster, and who may read it.
     for name in ["plaintext", "mixed-tls", "key-mode"] {
         assert_eq!(check(&trial, 0, name).0, "ok", "{name}");

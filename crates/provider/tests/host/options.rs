@@ -36,6 +36,14 @@ fn await_view(server: &Server, wanted: ViewStatus) {
     });
 }
 
+/// The node loses the other one, which is cut off for so long, and regains it.
+fn lose_and_regain(node: &Server, other: &Server) {
+    set(other, "gmcast.isolate=1");
+    await_view(node, ViewStatus::NON_PRIMARY);
+    set(other, "gmcast.isolate=0");
+    await_view(node, ViewStatus::PRIMARY);
+}
+
 fn stops_writers(server: &Server) -> bool {
     server.status_text("flow_control_requested") == "true"
 }
@@ -70,10 +78,7 @@ fn the_time_that_the_others_may_be_silent_changes_at_once() {
     let [a, b] = &pair(PATIENT);
     Server::found(&[a, b]);
     set(a, "evs.suspect_timeout=PT1S");
-    set(b, "gmcast.isolate=1");
-    await_view(a, ViewStatus::NON_PRIMARY);
-    set(b, "gmcast.isolate=0");
-    await_view(a, ViewStatus::PRIMARY);
+    lose_and_regain(a, b);
 }
 
 /// connect() has read the options by then, and there is no connection yet that could be told.
@@ -85,10 +90,7 @@ fn options_that_change_while_a_node_connects_are_in_force() {
     b.set_options_at(&line, "evs.suspect_timeout=PT1S");
     b.connect(&a.url());
     assert!(b.options().contains("evs.suspect_timeout = PT1S; "));
-    set(a, "gmcast.isolate=1");
-    await_view(b, ViewStatus::NON_PRIMARY);
-    set(a, "gmcast.isolate=0");
-    await_view(b, ViewStatus::PRIMARY);
+    lose_and_regain(b, a);
 }
 
 #[test]

@@ -22,10 +22,9 @@ fn a_commit_takes_no_longer_than_its_work() {
         })
         .collect();
     took.sort_unstable();
-    let [tenth, median, p99] = [10, 50, 99].map(|percent: usize| took[ROUNDS * percent / 100]);
+    let (median, p99) = (took[ROUNDS / 2], took[ROUNDS * 99 / 100]);
     println!("certify, enter, leave, release: median {median:?}, 99 % within {p99:?}");
-    // A timer would show in all of them, other tests on the same processors hardly in the fastest tenth.
-    assert!(tenth < Duration::from_micros(200), "{tenth:?}");
+    assert!(median < Duration::from_micros(200), "{median:?}");
     assert_eq!(server.state().rows.len(), ROUNDS);
     assert_eq!(
         server.status("last_committed"),
