@@ -233,6 +233,12 @@ pub fn run_secret(command: SecretCommand) -> Result<(), TlsCommandError> {
 fn init(args: &InitArgs) -> Result<(), TlsCommandError> {
     let snippet = Snippet::new(&args.node_dir, &args.options)?;
     let store = Store::open_or_found(&args.store.dir, args.store.days())?;
+    if store.is_new() {
+        line(&format!(
+            "{}: made a new authority",
+            args.store.dir.display()
+        ));
+    }
     for node in &args.nodes {
         let dir = store.add(node, &snippet)?;
         line(&format!(

@@ -25,6 +25,16 @@ pub enum StoreError {
         /// The store.
         dir: PathBuf,
     },
+    /// The directory has nodes, but their authority is elsewhere.
+    #[error(
+        "'{}' has nodes, but their authority.pem is missing: put it back; if it is lost, make a new authority in another directory: \
+         trireme tls init --dir DIR NODE...",
+        dir.display()
+    )]
+    AuthorityMissing {
+        /// The store.
+        dir: PathBuf,
+    },
     /// The file is not PEM, or is damaged.
     #[error("'{}': {source}; restore the file from a copy", path.display())]
     Malformed {

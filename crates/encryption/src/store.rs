@@ -46,6 +46,7 @@ pub struct Store {
     /// The authorities that nodes trust, the newest first.
     trusted: Vec<X509>,
     days: Days,
+    is_new: bool,
 }
 
 impl std::fmt::Debug for Pair {
@@ -55,7 +56,8 @@ impl std::fmt::Debug for Pair {
 }
 
 impl Store {
-    /// Opens the directory, or makes an authority in it if it has none.
+    /// Opens the directory, or makes an authority in it if it has neither an authority nor nodes: nodes have an
+    /// authority already, which the operator may keep elsewhere.
     pub fn open_or_found(dir: &Path, days: Days) -> Result<Store> {
         match Store::open(dir, days) {
             Err(StoreError::NoAuthority { .. }) => {}
@@ -68,6 +70,7 @@ impl Store {
             trusted: vec![authority.cert.clone()],
             authority,
             days,
+            is_new: true,
         };
         store.write_trust()?;
         store.write_authority()?;
@@ -77,12 +80,17 @@ impl Store {
     /// Opens a directory that [`Store::open_or_found`] has made.
     pub fn open(dir: &Path, days: Days) -> Result<Store> {
         let path = dir.join(AUTHORITY);
-        if !path.exists() {
-            return Err(StoreError::NoAuthority {
-                dir: dir.to_owned(),
-            });
-        }
-        let pem = fs::read(&path).map_err(io_error(&path))?;
+        let pem = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let is_new = nodes_in(dir)?.is_empty();
+                let dir = dir.to_owned();
+                return Err(match is_new {
+                    true => StoreError::NoAuthority { dir },
+                    false => StoreError::AuthorityMissing { dir },
+                });
+            }
+            read => read.map_err(io_error(&path))?,
+        };
         let key = PKey::private_key_from_pem(&pem).map_err(malformed(&path))?;
         let cert = certificates(&path)?.swap_remove(0);
         if !cert.public_key()?.public_eq(&key) {
@@ -93,7 +101,13 @@ impl Store {
             trusted: certificates(&dir.join(CA))?,
             authority: Pair { cert, key },
             days,
+            is_new: false,
         })
+    }
+
+    /// Whether [`Store::open_or_found`] has just made the authority.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Makes key, certificate and configuration of a new node. Returns the node's directory.
@@ -129,19 +143,7 @@ impl Store {
 
     /// The nodes that have files, sorted by name.
     pub fn nodes(&self) -> Result<Vec<NodeName>> {
-        let dir = self.dir.join(NODES);
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(io_error(&dir))?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(io_error(&dir))?.file_name();
-            // Skips other entries, such as a half-made directory that a crash has left.
-            names.extend(name.to_str().and_then(|name| name.parse().ok()));
-        }
-        names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
-        Ok(names)
+        nodes_in(&self.dir)
     }
 
     /// Begins a change of authority: nodes are to trust the new authority, too, and it signs from now on.
@@ -256,6 +258,23 @@ impl Store {
         fs::rename(&new, &dir).map_err(io_error(&dir))?;
         remove_dir(&old).map_err(io_error(&old))
     }
+}
+
+/// The nodes that have files in a store, sorted by name.
+fn nodes_in(store: &Path) -> Result<Vec<NodeName>> {
+    let dir = store.join(NODES);
+    let entries = match fs::read_dir(&dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(io_error(&dir))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(io_error(&dir))?.file_name();
+        // Skips other entries, such as a half-made directory that a crash has left.
+        names.extend(name.to_str().and_then(|name| name.parse().ok()));
+    }
+    names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
+    Ok(names)
 }
 
 /// Reads the certificates of a file; at least one.

@@ -209,6 +209,35 @@ fn a_change_that_broke_off_before_it_signed_is_taken_back() {
     store.new_authority().unwrap();
 }
 
+/// An operator who took `authority.pem` off the machine and forgot it must not get a second authority.
+#[test]
+fn a_store_that_lost_its_authority_is_not_refounded() {
+    let (parent, store) = store();
+    drop(store);
+    let dir = parent.path().join("tls");
+    fs::rename(dir.join("authority.pem"), parent.path().join("safe")).unwrap();
+    let trusted = || ["ca.pem", "nodes/node1/ca.pem"].map(|file| fs::read(dir.join(file)).unwrap());
+    let before = trusted();
+    for opened in [Store::open_or_found(&dir, DAYS), Store::open(&dir, DAYS)] {
+        let text = opened.unwrap_err().to_string();
+        assert!(text.contains("put it back"), "{text}");
+    }
+    assert_eq!(trusted(), before);
+    fs::rename(parent.path().join("safe"), dir.join("authority.pem")).unwrap();
+    Store::open_or_found(&dir, DAYS).unwrap();
+}
+
+#[test]
+fn a_founding_that_broke_off_is_done_again() {
+    let parent = tempdir().unwrap();
+    let dir = parent.path().join("tls");
+    drop(Store::open_or_found(&dir, DAYS).unwrap());
+    fs::remove_file(dir.join("authority.pem")).unwrap(); // the last thing that is written
+    let store = Store::open_or_found(&dir, DAYS).unwrap();
+    store.add(&node("node1"), &snippet()).unwrap();
+    assert!(complaints(&files(&parent, "node1"), &[]).is_empty());
+}
+
 #[test]
 fn what_is_wrong_with_the_directory_is_said() {
     let (parent, store) = store();
@@ -236,6 +265,8 @@ fn what_is_wrong_with_the_directory_is_said() {
     fs::remove_file(dir.join("ca.pem")).unwrap();
     said("ca.pem");
     fs::remove_file(dir.join("authority.pem")).unwrap();
+    said("put it back");
+    fs::remove_dir_all(dir.join("nodes")).unwrap();
     said("trireme tls init");
 }
 

@@ -1,0 +1,40 @@
+//! `trireme tls init` and `renew` tell when they make an authority, or miss it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tls(dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trireme"));
+    command.current_dir(dir).arg("tls").args(arguments);
+    command.output().expect("the program can be started")
+}
+
+#[track_caller]
+fn done(dir: &Path, arguments: &[&str]) -> String {
+    let output = tls(dir, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn an_authority_is_made_once_and_missed_afterwards() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let dir = dir.path();
+    const MADE: &str = "made a new authority";
+    assert!(done(dir, &["init", "node1"]).contains(MADE));
+    assert!(!done(dir, &["init", "node2"]).contains(MADE));
+    let trusted = || fs::read(dir.join("trireme-tls/nodes/node1/ca.pem")).expect("a file of ours");
+    let before = trusted();
+    fs::rename(dir.join("trireme-tls/authority.pem"), dir.join("safe")).expect("a move of ours");
+    for arguments in [&["init", "node3"][..], &["renew"]] {
+        let output = tls(dir, arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(
+            text.contains("authority.pem is missing: put it back"),
+            "{text}"
+        );
+    }
+    assert_eq!(trusted(), before);
+}
