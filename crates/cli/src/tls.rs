@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use trireme_encryption::{
-    ChangeOverError, Days, Expectation, NodeName, Report, Secret, SecretError, Snippet, Store,
-    StoreError, check_files, check_peer,
+    ChangeOverError, Days, Dropped, Expectation, NodeName, Report, Secret, SecretError, Snippet,
+    Store, StoreError, check_files, check_peer,
 };
 use trireme_testbed::output::line;
 use trireme_tls::Files;
@@ -267,13 +267,18 @@ fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
         return Ok(());
     }
     if args.drop_old_authority {
-        match store.drop_old_authority()? {
-            true => line(&format!(
-                "{}: copy ca.pem of each to its node, {reload}",
-                nodes_dir.display()
-            )),
-            false => line("there is one authority only: nothing to do"),
-        }
+        let copy = format!(
+            "{}: copy ca.pem of each to its node, {reload}",
+            nodes_dir.display()
+        );
+        line(&match store.drop_old_authority()? {
+            Dropped::Nothing => "there is one authority only: nothing to do".to_owned(),
+            Dropped::Old => copy,
+            Dropped::BrokenOff => format!(
+                "the change of authority had broken off and is taken back: the old authority stays, and signs; to change it: \
+                 trireme tls renew --new-authority\n{copy}"
+            ),
+        });
         return Ok(());
     }
     let nodes = match args.nodes.is_empty() {

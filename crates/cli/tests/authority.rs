@@ -1,4 +1,4 @@
-//! `trireme tls init` and `renew` tell when they make an authority, or miss it.
+//! `trireme tls init` and `renew` tell when they make an authority, miss it, or take a change of it back.
 
 use std::fs;
 use std::path::Path;
@@ -37,4 +37,21 @@ fn an_authority_is_made_once_and_missed_afterwards() {
         );
     }
     assert_eq!(trusted(), before);
+}
+
+#[test]
+fn a_change_of_authority_that_is_taken_back_is_told() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let dir = dir.path();
+    done(dir, &["init", "node1"]);
+    let authority = dir.join("trireme-tls/authority.pem");
+    let old = fs::read(&authority).expect("a file of ours");
+    done(dir, &["renew", "--new-authority"]);
+    fs::write(&authority, old).expect("a file of ours"); // as if the change had broken off before its last step
+    let text = done(dir, &["renew", "--drop-old-authority"]);
+    for part in ["taken back", "--new-authority", "copy ca.pem"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    let text = done(dir, &["renew", "--drop-old-authority"]);
+    assert!(text.contains("nothing to do"), "{text}");
 }

@@ -27,4 +27,4 @@ pub use name::{NodeName, NodeNameError};
 pub use peer::check_peer;
 pub use secret::{Secret, SecretError};
 pub use snippet::Snippet;
-pub use store::{Days, Store};
+pub use store::{Days, Dropped, Store};

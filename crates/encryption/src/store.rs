@@ -38,6 +38,17 @@ pub struct Days {
     pub node: u32,
 }
 
+/// The effect of [`Store::drop_old_authority`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// There was only one authority.
+    Nothing,
+    /// Nodes are to trust only the new authority.
+    Old,
+    /// The change had broken off before the new authority signed: nodes are to trust only the authority of before.
+    BrokenOff,
+}
+
 /// The open directory.
 #[derive(Debug)]
 pub struct Store {
@@ -146,22 +157,23 @@ impl Store {
         nodes_in(&self.dir)
     }
 
-    /// Begins a change of authority: nodes are to trust the new authority, too, and it signs from now on.
+    /// Begins a change of authority: nodes are to trust the new authority, too, and it signs from now on. A change that
+    /// broke off before begins anew: the key of its authority is lost, and has signed nothing.
     pub fn new_authority(&mut self) -> Result<()> {
-        if self.trusted.len() > 1 {
+        if self.trusted.len() > 1 && !self.is_broken_off(&self.trusted) {
             return Err(StoreError::ChangeUnderWay {
                 dir: self.dir.clone(),
             });
         }
         let authority = authority::found(self.days.authority, now_s())?;
-        self.trusted.insert(0, authority.cert.clone());
+        self.trusted = vec![authority.cert.clone(), self.authority.cert.clone()];
         self.write_trust()?;
         self.authority = authority;
         self.write_authority()
     }
 
-    /// Ends a change of authority: nodes are to trust only the new one. Returns false if no change had begun.
-    pub fn drop_old_authority(&mut self) -> Result<bool> {
+    /// Ends a change of authority: nodes are to trust only the authority that signs.
+    pub fn drop_old_authority(&mut self) -> Result<Dropped> {
         for node in self.nodes()? {
             let cert = certificates(&self.node_dir(node.name()).join(CERT))?.swap_remove(0);
             if !authority::has_signed(&self.authority.cert, &cert)? {
@@ -170,12 +182,32 @@ impl Store {
                 });
             }
         }
-        if self.trusted.len() == 1 {
-            return Ok(false);
+        let mut dropped = Dropped::Nothing;
+        // Each file counts: a change may have broken off when some were written.
+        for path in self.trust_files()? {
+            // A file that cannot be read is to be replaced, too.
+            let trusted = certificates(&path).unwrap_or_default();
+            if self.is_broken_off(&trusted) {
+                dropped = Dropped::BrokenOff;
+                break;
+            }
+            if trusted.len() != 1 {
+                dropped = Dropped::Old;
+            }
         }
-        self.trusted = vec![self.authority.cert.clone()];
-        self.write_trust()?;
-        Ok(true)
+        if dropped != Dropped::Nothing {
+            self.trusted = vec![self.authority.cert.clone()];
+            self.write_trust()?;
+        }
+        Ok(dropped)
+    }
+
+    /// Whether these trusted authorities were written by a change that broke off before its authority signed: the newest
+    /// is not the one that signs.
+    fn is_broken_off(&self, trusted: &[X509]) -> bool {
+        trusted
+            .first()
+            .is_some_and(|newest| *newest != self.authority.cert)
     }
 
     fn node_dir(&self, name: &str) -> PathBuf {
@@ -205,13 +237,19 @@ impl Store {
     /// Writes the trusted authorities into the files of all nodes.
     fn write_trust(&self) -> Result<()> {
         let pem = self.trusted_pem()?;
-        let nodes = self.nodes()?;
-        let nodes = nodes.iter().map(|node| self.node_dir(node.name()));
-        for dir in std::iter::once(self.dir.clone()).chain(nodes) {
-            let path = dir.join(CA);
+        for path in self.trust_files()? {
             replace(&path, &pem, PUBLIC).map_err(io_error(&path))?;
         }
         Ok(())
+    }
+
+    /// The files of trusted authorities, in the order of writing. The store's own is the last, so it says what all
+    /// nodes' files have.
+    fn trust_files(&self) -> Result<Vec<PathBuf>> {
+        let nodes = self.nodes()?;
+        let nodes = nodes.iter().map(|node| self.node_dir(node.name()));
+        let dirs = nodes.chain(std::iter::once(self.dir.clone()));
+        Ok(dirs.map(|dir| dir.join(CA)).collect())
     }
 
     fn trusted_pem(&self) -> Result<Vec<u8>> {
@@ -269,9 +307,16 @@ fn nodes_in(store: &Path) -> Result<Vec<NodeName>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry.map_err(io_error(&dir))?.file_name();
-        // Skips other entries, such as a half-made directory that a crash has left.
-        names.extend(name.to_str().and_then(|name| name.parse().ok()));
+        let entry = entry.map_err(io_error(&dir))?;
+        // Skips other entries, such as an operator's files, or a half-made directory that a crash has left.
+        if entry.path().is_dir() {
+            names.extend(
+                entry
+                    .file_name()
+                    .to_str()
+                    .and_then(|name| name.parse().ok()),
+            );
+        }
     }
     names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
     Ok(names)

@@ -5,7 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tempfile::{TempDir, tempdir};
-use trireme_encryption::{Days, Expectation, NodeName, Snippet, Store, StoreError, check_files};
+use trireme_encryption::{
+    Days, Dropped, Expectation, NodeName, Snippet, Store, StoreError, check_files,
+};
 use trireme_tls::Files;
 
 const DAYS: Days = Days {
@@ -174,7 +176,7 @@ fn an_authority_is_changed_without_a_moment_of_mistrust() {
         !complaints(&crossed(&new, &old), &[]).is_empty(),
         "not yet told of the new one"
     );
-    assert!(store.drop_old_authority().unwrap());
+    assert_eq!(store.drop_old_authority().unwrap(), Dropped::Old);
     let last = files(&parent, "node1");
     assert!(complaints(&last, &[]).is_empty());
     let outdated = complaints(&crossed(&old, &last), &[]);
@@ -184,29 +186,136 @@ fn an_authority_is_changed_without_a_moment_of_mistrust() {
             .any(|line| line.contains("peers with the same authorities refuse")),
         "{outdated:?}"
     );
-    assert!(
-        !Store::open(&parent.path().join("tls"), DAYS)
-            .unwrap()
-            .drop_old_authority()
-            .unwrap()
-    );
+    let mut store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
+    assert_eq!(store.drop_old_authority().unwrap(), Dropped::Nothing);
+}
+
+/// The files in the order in which a change of authority writes them.
+const WRITTEN: [&str; 4] = [
+    "nodes/node1/ca.pem",
+    "nodes/node2/ca.pem",
+    "ca.pem",
+    "authority.pem",
+];
+
+/// Opens the store and calls `change`, which breaks off at `file`, as on a full volume.
+fn break_off_at(parent: &TempDir, file: &str, change: fn(&mut Store) -> bool) {
+    let dir = parent.path().join("tls");
+    let mut store = Store::open(&dir, DAYS).unwrap();
+    let (file, kept) = (dir.join(file), parent.path().join("kept"));
+    fs::rename(&file, &kept).unwrap();
+    fs::create_dir(&file).unwrap(); // no file can be renamed to this name
+    assert!(change(&mut store), "it does not break off");
+    fs::remove_dir(&file).unwrap();
+    fs::rename(&kept, &file).unwrap();
+}
+
+fn change_breaks_off(store: &mut Store) -> bool {
+    matches!(store.new_authority(), Err(StoreError::Io { .. }))
+}
+
+fn drop_breaks_off(store: &mut Store) -> bool {
+    matches!(store.drop_old_authority(), Err(StoreError::Io { .. }))
+}
+
+fn renew_all(store: &Store) {
+    for name in store.nodes().unwrap() {
+        store.renew(&name).unwrap();
+    }
+}
+
+/// Everything trusts the authority of `authority.pem`, and nothing else.
+#[track_caller]
+fn assert_one_authority(parent: &TempDir, after: &str) {
+    let dir = parent.path().join("tls");
+    let read = |file: &str| fs::read_to_string(dir.join(file)).unwrap();
+    let authority = read("authority.pem");
+    let (_, cert) = authority.split_once("-----END PRIVATE KEY-----\n").unwrap();
+    for file in &WRITTEN[..3] {
+        assert_eq!(read(file), cert, "{file}, after a break at {after}");
+    }
+    for name in ["node1", "node2"] {
+        let wrong = complaints(&files(parent, name), &[]);
+        assert!(
+            wrong.is_empty(),
+            "{name}, after a break at {after}: {wrong:?}"
+        );
+    }
 }
 
 #[test]
-fn a_change_that_broke_off_before_it_signed_is_taken_back() {
+fn a_change_of_authority_that_broke_off_begins_anew() {
+    for broken in WRITTEN {
+        let (parent, store) = store();
+        drop(store);
+        let dir = parent.path().join("tls");
+        let authority = || fs::read(dir.join("authority.pem")).unwrap();
+        let old = authority();
+        break_off_at(&parent, broken, change_breaks_off);
+        let mut store = Store::open(&dir, DAYS).unwrap();
+        let again = store.new_authority();
+        assert!(again.is_ok(), "after a break at {broken}: {again:?}");
+        renew_all(&store);
+        assert_eq!(store.drop_old_authority().unwrap(), Dropped::Old);
+        assert!(authority() != old);
+        assert_one_authority(&parent, broken);
+    }
+}
+
+#[test]
+fn a_change_of_authority_that_broke_off_is_taken_back() {
+    for broken in WRITTEN {
+        let (parent, store) = store();
+        drop(store);
+        break_off_at(&parent, broken, change_breaks_off);
+        let mut store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
+        let wanted = match broken == WRITTEN[0] {
+            true => Dropped::Nothing,
+            false => Dropped::BrokenOff,
+        };
+        assert_eq!(store.drop_old_authority().unwrap(), wanted);
+        assert_one_authority(&parent, broken);
+    }
+}
+
+#[test]
+fn the_end_of_a_change_that_broke_off_is_done_again() {
+    for broken in &WRITTEN[..3] {
+        let (parent, mut store) = store();
+        store.new_authority().unwrap();
+        renew_all(&store);
+        drop(store);
+        break_off_at(&parent, broken, drop_breaks_off);
+        let mut store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
+        let dropped = store.drop_old_authority().unwrap();
+        assert_eq!(dropped, Dropped::Old, "after a break at {broken}");
+        assert_one_authority(&parent, broken);
+        assert_eq!(store.drop_old_authority().unwrap(), Dropped::Nothing);
+    }
+}
+
+/// Earlier versions wrote the store's own `ca.pem` first, and found nothing left to do.
+#[test]
+fn a_node_whose_file_still_has_the_old_authority_gets_the_new_one_alone() {
     let (parent, mut store) = store();
-    let authority = parent.path().join("tls/authority.pem");
-    let before = fs::read(&authority).unwrap();
     store.new_authority().unwrap();
-    fs::write(&authority, before).unwrap(); // the last thing that is written
-    let mut store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
-    assert!(matches!(
-        store.new_authority(),
-        Err(StoreError::ChangeUnderWay { .. })
-    ));
-    assert!(store.drop_old_authority().unwrap());
-    assert!(complaints(&files(&parent, "node1"), &[]).is_empty());
+    renew_all(&store);
+    let left = parent.path().join("tls/nodes/node2/ca.pem");
+    let both = fs::read(&left).unwrap();
+    assert_eq!(store.drop_old_authority().unwrap(), Dropped::Old);
+    fs::write(&left, both).unwrap();
+    assert_eq!(store.drop_old_authority().unwrap(), Dropped::Old);
+    assert_one_authority(&parent, "no file");
+}
+
+#[test]
+fn a_file_among_the_nodes_is_no_node() {
+    let (parent, mut store) = store();
+    fs::write(parent.path().join("tls/nodes/node1.tar"), "a backup").unwrap();
+    assert_eq!(store.nodes().unwrap(), [node("node1"), node("node2")]);
     store.new_authority().unwrap();
+    renew_all(&store);
+    assert_eq!(store.drop_old_authority().unwrap(), Dropped::Old);
 }
 
 /// An operator who took `authority.pem` off the machine and forgot it must not get a second authority.
