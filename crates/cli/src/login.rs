@@ -63,8 +63,7 @@ fn owner() -> String {
     }
 }
 
-/// Returns the password from the file, or else from the environment. A line end at the end of the file is not part of
-/// it.
+/// Returns the password: the first line of the file, or else the variable of the environment.
 pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, PasswordError> {
     let Some(path) = file else {
         return Ok(std::env::var(variable)
@@ -75,5 +74,31 @@ pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, P
         path: path.to_owned(),
         source,
     })?;
-    Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+    let first = text.split(['\r', '\n']).next();
+    Ok(Some(first.unwrap_or_default().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_is_the_first_line_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("password");
+        for (text, wanted) in [
+            ("a b", "a b"),
+            ("secret\n", "secret"),
+            ("secret\r\n", "secret"),
+            ("secret\n# the user watch\n", "secret"),
+            ("secret\r\nmore", "secret"),
+            (" kept \n", " kept "),
+            ("", ""),
+            ("\nsecond", ""),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let found = password(Some(&file), PASSWORD).unwrap();
+            assert_eq!(found.as_deref(), Some(wanted), "{text:?}");
+        }
+    }
 }
