@@ -4,7 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 
 use openssl::nid::Nid;
-use openssl::x509::{X509, X509Ref};
+use openssl::x509::{X509, X509NameRef, X509Ref};
 
 /// Reads the certificates of a file; None if the file cannot be read, or is no PEM.
 pub(crate) fn read(file: &str) -> Option<Vec<X509>> {
@@ -24,20 +24,20 @@ pub(crate) fn names(cert: &X509Ref) -> Vec<String> {
         })
         .collect();
     match listed.is_empty() {
-        true => common_name(cert).into_iter().collect(),
+        true => common_name(cert.subject_name()).into_iter().collect(),
         false => listed,
     }
 }
 
-/// The CN of its subject.
-pub(crate) fn common_name(cert: &X509Ref) -> Option<String> {
-    let entry = cert.subject_name().entries_by_nid(Nid::COMMONNAME).next()?;
+/// The CN of a subject or an issuer.
+pub(crate) fn common_name(name: &X509NameRef) -> Option<String> {
+    let entry = name.entries_by_nid(Nid::COMMONNAME).next()?;
     Some(printable(&entry.data().to_string().ok()?))
 }
 
 /// The subject, in a few words.
 pub(crate) fn subject(cert: &X509Ref) -> String {
-    match common_name(cert) {
+    match common_name(cert.subject_name()) {
         Some(name) => format!("CN={name}"),
         None => "a certificate without CN".to_owned(),
     }

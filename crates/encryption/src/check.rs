@@ -4,16 +4,17 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::error::ErrorStack;
 use openssl::stack::Stack;
 use openssl::x509::store::{X509Lookup, X509StoreBuilder};
 use openssl::x509::verify::X509VerifyFlags;
-use openssl::x509::{X509, X509Ref, X509StoreContext};
+use openssl::x509::{X509, X509CrlRef, X509Ref, X509StoreContext};
 use trireme_tls::{
     Credentials, Files, PRIVATE_REMEDY, certificate_fingerprint, days_until, exposed_mode,
 };
 
-use crate::certificate;
+use crate::{certificate, revocation};
 
 /// Demands on the certificate that the files alone do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +115,10 @@ fn check_certificates(
             check_end(report, &files.ca, cert, expected.days_left)?;
         }
     }
+    // If the file cannot be read, the verdict below says so.
+    for list in revocation::lists(&files.crl).unwrap_or_default() {
+        check_list(report, &files.crl, &list, expected.days_left)?;
+    }
     let names = certificate::names(leaf);
     report.say(format!(
         "'{}': {} is for {}; SHA-256 {}",
@@ -161,20 +166,63 @@ pub(crate) fn check_end(
     cert: &X509Ref,
     days_left: u32,
 ) -> Result<(), ErrorStack> {
-    let days = days_until(cert.not_after())?;
-    let is_begun = days_until(cert.not_before())? < 0;
-    let (who, end) = (certificate::subject(cert), cert.not_after());
-    let line = match (is_begun, days) {
-        (false, _) => format!("'{place}': {who} is not valid before {}", cert.not_before()),
-        (true, ..0) => format!("'{place}': {who} has expired on {end}"),
-        (true, days) => format!("'{place}': {who} is valid until {end}, {days} days more"),
+    let dated = Dated {
+        who: certificate::subject(cert),
+        from: cert.not_before(),
+        to: cert.not_after(),
+        renewal: "renew it: trireme tls renew",
     };
-    let remedy = match is_begun {
-        true => "renew it: trireme tls renew",
-        false => "correct this machine's clock, or have it made anew",
+    dated.judge(report, place, days_left)
+}
+
+/// Checks the remaining days of a revocation list.
+fn check_list(
+    report: &mut Report,
+    place: &str,
+    list: &X509CrlRef,
+    days_left: u32,
+) -> Result<(), ErrorStack> {
+    let who = format!("the revocation list of {}", revocation::issuer(list));
+    let Some(to) = list.next_update() else {
+        report.say(format!("'{place}': {who} has no end"));
+        return Ok(());
     };
-    report.judge(is_begun && days >= i64::from(days_left), line, remedy);
-    Ok(())
+    let dated = Dated {
+        who,
+        from: list.last_update(),
+        to,
+        renewal: "have that authority make a new one (openssl ca -gencrl), copy it and reload; if no node has a certificate of \
+                  that authority, remove the list",
+    };
+    dated.judge(report, place, days_left)
+}
+
+/// Something with a first and a last day.
+struct Dated<'a> {
+    who: String,
+    from: &'a Asn1TimeRef,
+    to: &'a Asn1TimeRef,
+    /// The remedy when it ends.
+    renewal: &'a str,
+}
+
+impl Dated<'_> {
+    fn judge(&self, report: &mut Report, place: &str, days_left: u32) -> Result<(), ErrorStack> {
+        let days = days_until(self.to)?;
+        let is_begun = self.from <= Asn1Time::days_from_now(0)?;
+        let (who, from, to) = (&self.who, self.from, self.to);
+        let line = match (is_begun, days) {
+            (false, _) => format!("'{place}': {who} is not valid before {from}"),
+            (true, ..0) => format!("'{place}': {who} has expired on {to}"),
+            (true, days) => format!("'{place}': {who} is valid until {to}, {days} days more"),
+        };
+        let remedy = match is_begun {
+            true => self.renewal,
+            false => "correct this machine's clock, or have it made anew",
+        };
+        report.judge(is_begun && days >= i64::from(days_left), line, remedy);
+        Ok(())
+    }
 }
 
 /// Returns the reason why a node with these authorities refuses a certificate; None if it accepts it.

@@ -8,9 +8,9 @@ use std::thread;
 
 use openssl::ssl::{Ssl, SslContext, SslFiletype, SslMethod, SslVerifyMode};
 use tempfile::{TempDir, tempdir};
-use trireme_encryption::{Expectation, Report, check_files, check_peer};
+use trireme_encryption::{Expectation, Report, check_files, check_peer, crl_days_left};
 use trireme_tls::Files;
-use trireme_tls::testing::{Days, NOW, Party};
+use trireme_tls::testing::{Days, NOW, Party, openssl_ca};
 
 fn expected(names: &[&str], days_left: u32) -> Expectation {
     Expectation {
@@ -62,6 +62,70 @@ fn dates_are_looked_at() {
         &check_files(&files, &expected(&[], 90)),
         &["node.pem", "renew it"],
     );
+}
+
+/// A revocation list of this authority, as PEM; `days`: its validity.
+fn list(ca: &Party, name: &str, days: &str) -> String {
+    let dir = tempdir().unwrap();
+    ca.write(dir.path(), name);
+    let (cert, key) = (format!("{name}.pem"), format!("{name}.key"));
+    let arguments = ["-gencrl", "-crldays", days, "-out", "list"];
+    openssl_ca(dir.path(), (&cert, &key), &arguments);
+    fs::read_to_string(dir.path().join("list")).unwrap()
+}
+
+/// Without a list in force a node refuses every peer, so its end is told before.
+#[test]
+fn the_end_of_a_revocation_list_is_looked_at() {
+    let (ca, other) = (Party::authority("ca"), Party::authority("other"));
+    let (dir, mut files) = node(&ca, NOW);
+    let crl = dir.path().join("lists.pem");
+    files.crl = crl.to_str().unwrap().to_owned();
+    let check = |lists: &[&str], days_left| {
+        fs::write(&crl, lists.concat()).unwrap();
+        check_files(&files, &expected(&[], days_left))
+    };
+    let (short, long) = (list(&ca, "ca", "5"), list(&ca, "ca", "50"));
+    let words = ["lists.pem", "list of CN=ca", "days more", "-gencrl"];
+    assert_complains(&check(&[&short], 20), &words);
+    assert!(check(&[&short], 3).bad().is_empty());
+    let good = check(&[&long], 20);
+    assert!(good.bad().is_empty(), "{good:#?}");
+    assert!(
+        good.good()
+            .iter()
+            .any(|line| line.contains("list of CN=ca is valid until"))
+    );
+    // Behind another authority's list, after a comment.
+    let foreign = list(&other, "other", "50");
+    let report = check(&[&foreign, "# of ours\n", &short], 20);
+    assert_complains(&report, &words);
+    assert_eq!(report.bad().len(), 1, "{report:#?}");
+    // OpenSSL takes the one of an authority's lists that is in force.
+    assert!(check(&[&short, &long], 20).bad().is_empty());
+}
+
+#[test]
+fn the_days_of_revocation_lists_are_counted() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("lists.pem");
+    let days = |text: &str| {
+        fs::write(&file, text).unwrap();
+        crl_days_left(file.to_str().unwrap()).map_err(|error| error.to_string())
+    };
+    let of = |name: &str, days: &str| list(&Party::authority(name), name, days);
+    let (short, long) = (of("ca", "5"), of("other", "50"));
+    assert!(matches!(days(&short), Ok(4..=5))); // a day that has begun may count
+    assert!(matches!(days(&format!("{long}{short}")), Ok(4..=5)));
+    for (text, wanted) in [("", "no revocation list"), (&short[..100], "damaged")] {
+        let error = days(text).unwrap_err();
+        assert!(
+            error.contains(wanted) && error.contains("lists.pem") && !error.contains('\n'),
+            "{error}"
+        );
+    }
+    let error = crl_days_left("/nowhere/lists.pem").unwrap_err().to_string();
+    assert!(error.contains("/nowhere/lists.pem"), "{error}");
 }
 
 #[test]
