@@ -3,6 +3,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
@@ -12,6 +14,10 @@ use crate::sample::Sample;
 
 /// `max_allowed_packet` of the connection: more than any answer needs.
 const MAX_PACKET_BYTES: usize = 1 << 20;
+
+/// Added to the time limit of a connection: where the server takes the connection and then falls silent, the driver's
+/// own time limit comes first, and says more.
+const DRIVER_FIRST: Duration = Duration::from_millis(300);
 
 /// The place where a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +75,8 @@ pub struct Database {
     login: Login,
     timeout: Duration,
     conn: Option<Conn>,
+    /// The connection that a thread still tries to make.
+    attempt: Option<Receiver<mysql::Result<Conn>>>,
 }
 
 impl Database {
@@ -78,6 +86,7 @@ impl Database {
             login,
             timeout,
             conn: None,
+            attempt: None,
         }
     }
 
@@ -125,26 +134,17 @@ impl Database {
         &mut self,
         question: impl FnOnce(&mut Conn) -> mysql::Result<T>,
     ) -> Result<T, DatabaseError> {
-        let answer = match self.conn.take() {
-            Some(conn) => Ok(conn),
-            None => self.connect(),
-        }
-        .and_then(|mut conn| {
-            let answer = question(&mut conn)?;
-            // After an error the connection is not kept, because its state is unknown.
-            self.conn = Some(conn);
-            Ok(answer)
-        });
-        answer.map_err(|error| match error {
-            mysql::Error::MySqlError(error) => DatabaseError::Refused(error.code, error.message),
-            other => DatabaseError::Silent {
-                endpoint: self.login.endpoint.to_string(),
-                reason: other.to_string(),
-            },
-        })
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => self.connect()?,
+        };
+        let answer = question(&mut conn).map_err(|error| self.failed(error))?;
+        // After an error the connection is not kept, because its state is unknown.
+        self.conn = Some(conn);
+        Ok(answer)
     }
 
-    fn connect(&self) -> mysql::Result<Conn> {
+    fn connect(&mut self) -> Result<Conn, DatabaseError> {
         let options = match &self.login.endpoint {
             Endpoint::Socket(path) => OptsBuilder::new().socket(Some(path.to_string_lossy())),
             Endpoint::Tcp { host, port } => OptsBuilder::new()
@@ -160,7 +160,59 @@ impl Database {
             .max_allowed_packet(Some(MAX_PACKET_BYTES))
             .read_timeout(Some(self.timeout))
             .write_timeout(Some(self.timeout));
-        Conn::new(options)
+        match self.login.endpoint {
+            Endpoint::Socket(_) => self.connect_bounded(options),
+            Endpoint::Tcp { .. } => Conn::new(options).map_err(|error| self.failed(error)),
+        }
+    }
+
+    /// Connects on a thread of its own: the driver connects to a Unix socket without a time limit, and waits for ever
+    /// while the queue of a stopped server is full. A later call waits for the same thread, so there is at most one.
+    fn connect_bounded(&mut self, options: OptsBuilder) -> Result<Conn, DatabaseError> {
+        let attempt = match self.attempt.take() {
+            Some(attempt) => attempt,
+            None => self.begin_attempt(options)?,
+        };
+        match attempt.recv_timeout(self.timeout + DRIVER_FIRST) {
+            Ok(ended) => ended.map_err(|error| self.failed(error)),
+            Err(RecvTimeoutError::Timeout) => {
+                self.attempt = Some(attempt);
+                Err(self.silent(
+                    "it takes no connection: the process is stopped or overloaded (its queue of connections may be full)",
+                ))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(self.silent("the connecting thread broke off"))
+            }
+        }
+    }
+
+    fn begin_attempt(
+        &self,
+        options: OptsBuilder,
+    ) -> Result<Receiver<mysql::Result<Conn>>, DatabaseError> {
+        let (result, attempt) = sync_channel(1);
+        thread::Builder::new()
+            .name("connect".to_owned())
+            .spawn(move || {
+                let _ = result.send(Conn::new(options)); // fails if nobody waits any more
+            })
+            .map_err(|error| self.silent(format!("cannot start a thread: {error}")))?;
+        Ok(attempt)
+    }
+
+    fn failed(&self, error: mysql::Error) -> DatabaseError {
+        match error {
+            mysql::Error::MySqlError(error) => DatabaseError::Refused(error.code, error.message),
+            other => self.silent(other.to_string()),
+        }
+    }
+
+    fn silent(&self, reason: impl Into<String>) -> DatabaseError {
+        DatabaseError::Silent {
+            endpoint: self.login.endpoint.to_string(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -175,7 +227,74 @@ fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Endpoint;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use socket2::{Domain, SockAddr, Socket, Type};
+
+    use super::{Database, DatabaseError, Endpoint, Login};
+
+    /// Time for a thread to run, on a busy machine.
+    const BUSY: Duration = Duration::from_secs(30);
+
+    /// A listener whose queue is full, like that of a stopped server. Returns the connections in the queue, too.
+    fn full_listener(address: &SockAddr) -> (Socket, Vec<Socket>) {
+        let new = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        let listener = new();
+        listener.bind(address).unwrap();
+        listener.listen(0).unwrap();
+        let mut queue = Vec::new();
+        loop {
+            let caller = new();
+            caller.set_nonblocking(true).unwrap();
+            match caller.connect(address) {
+                Ok(()) => queue.push(caller),
+                Err(_) => return (listener, queue),
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_takes_no_connection_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mysqld.sock");
+        let (listener, queue) = full_listener(&SockAddr::unix(&path).unwrap());
+        assert!(!queue.is_empty());
+        let login = Login {
+            endpoint: Endpoint::Socket(path),
+            user: "u".to_owned(),
+            password: None,
+        };
+        let timeout = Duration::from_millis(100);
+        let (answer, answers) = mpsc::sync_channel(1);
+        thread::spawn(move || {
+            let mut database = Database::new(login, timeout);
+            loop {
+                let begin = Instant::now();
+                let error = database.sample().unwrap_err();
+                if answer.send((error, begin.elapsed())).is_err() {
+                    return; // the test has ended
+                }
+            }
+        });
+        let next = || answers.recv_timeout(BUSY).expect("the client hangs");
+        for _ in 0..3 {
+            let (error, time) = next();
+            assert!(time >= timeout, "{time:?}");
+            let text = error.to_string();
+            assert!(
+                text.contains("the process is stopped") && text.contains("queue of connections"),
+                "{text}"
+            );
+        }
+        drop(listener);
+        let begin = Instant::now();
+        let is_refused = |error: DatabaseError| error.to_string().contains("refused");
+        while !is_refused(next().0) {
+            assert!(begin.elapsed() < BUSY, "the old attempt never ends");
+        }
+    }
 
     #[test]
     fn an_address_of_ipv6_is_shown_in_brackets() {
