@@ -76,8 +76,18 @@ pub(crate) fn ready(seen: Seen<'_>) -> Verdict {
             other => format!("the server's wsrep provider is {other}, not Trireme"),
         });
     }
-    if sample.status("wsrep_cluster_status") != "Primary" {
-        return Verdict::no("the node is not in the primary component: it waits for a majority");
+    match sample.status("wsrep_cluster_status") {
+        "Primary" => {}
+        "Disconnected" => {
+            return Verdict::no(
+                "the node has left the cluster: mend the cause in its error log, then restart the server",
+            );
+        }
+        _ => {
+            return Verdict::no(
+                "the node is not in the primary component: it waits for a majority",
+            );
+        }
     }
     if sample.status("wsrep_ready") != "ON" || !OPEN.contains(&sample.status("wsrep_local_state")) {
         return Verdict::no(format!("the node takes no statements yet: {state}"));
@@ -167,6 +177,12 @@ mod tests {
             false,
             false,
             "majority",
+        );
+        assert_verdicts(
+            &[("wsrep_cluster_status", "Disconnected")],
+            false,
+            false,
+            "left the cluster: mend the cause in its error log, then restart",
         );
         assert_verdicts(&[("wsrep_ready", "OFF")], false, false, "no statements yet");
         assert_verdicts(

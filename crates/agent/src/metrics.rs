@@ -138,7 +138,7 @@ fn put_status(encoder: &mut DescriptorEncoder, name: &str, value: &str) -> fmt::
     }
     let number = match value {
         "ON" | "true" | "Primary" => 1.0,
-        "OFF" | "false" | "non-Primary" => 0.0,
+        "OFF" | "false" | "non-Primary" | "Disconnected" => 0.0,
         // A text value is no metric, although some ("nan") parse as a number.
         _ => match value.parse::<f64>() {
             Ok(number) if number.is_finite() => number,
@@ -197,6 +197,21 @@ mod tests {
         }
         assert!(!text.contains("3b1c0f2e"), "{text}");
         assert_eq!(lines.last(), Some(&"# EOF"));
+    }
+
+    /// An alert on `wsrep_cluster_status == 0` must see a node that has left the cluster.
+    #[test]
+    fn each_cluster_status_is_a_number() {
+        for (status, number) in [
+            ("Primary", "1.0"),
+            ("non-Primary", "0.0"),
+            ("Disconnected", "0.0"),
+        ] {
+            let sample = Sample::new(rows(&[("wsrep_cluster_status", status)]), Vec::new());
+            let text = text(Ok(&sample)).unwrap();
+            let line = format!("wsrep_cluster_status {number}\n");
+            assert!(text.contains(&line), "{line} is not in:\n{text}");
+        }
     }
 
     /// A metric's name occurs once, as OpenMetrics demands.
