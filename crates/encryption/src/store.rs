@@ -90,6 +90,7 @@ impl Store {
 
     /// Opens a directory that [`Store::open_or_found`] has made.
     pub fn open(dir: &Path, days: Days) -> Result<Store> {
+        put_back(dir)?;
         let path = dir.join(AUTHORITY);
         let pem = match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -298,28 +299,42 @@ impl Store {
     }
 }
 
-/// The nodes that have files in a store, sorted by name.
+/// The nodes that have files in a store, sorted by name. Other files and directories among them are none, such as a
+/// half-made directory that a crash has left.
 fn nodes_in(store: &Path) -> Result<Vec<NodeName>> {
+    let mut nodes: Vec<NodeName> = entries(store)?
+        .iter()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    nodes.sort_by(|a, b| a.name().cmp(b.name()));
+    Ok(nodes)
+}
+
+/// Puts the old files of a node back, if its renewal broke off after it had moved them away.
+fn put_back(store: &Path) -> Result<()> {
+    for entry in entries(store)? {
+        let (old, name) = (entry.path(), entry.file_name());
+        let name = name.to_str().and_then(|name| name.strip_prefix('.'));
+        let Some(name) = name.and_then(|name| name.strip_suffix(".old")) else {
+            continue;
+        };
+        let dir = store.join(NODES).join(name);
+        if old.is_dir() && !dir.exists() {
+            fs::rename(&old, &dir).map_err(io_error(&dir))?;
+        }
+    }
+    Ok(())
+}
+
+/// The entries of the nodes' directory; none if there is none.
+fn entries(store: &Path) -> Result<Vec<fs::DirEntry>> {
     let dir = store.join(NODES);
     let entries = match fs::read_dir(&dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(io_error(&dir))?,
     };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(io_error(&dir))?;
-        // Skips other entries, such as an operator's files, or a half-made directory that a crash has left.
-        if entry.path().is_dir() {
-            names.extend(
-                entry
-                    .file_name()
-                    .to_str()
-                    .and_then(|name| name.parse().ok()),
-            );
-        }
-    }
-    names.sort_by(|a: &NodeName, b| a.name().cmp(b.name()));
-    Ok(names)
+    entries.collect::<io::Result<_>>().map_err(io_error(&dir))
 }
 
 /// Reads the certificates of a file; at least one.

@@ -224,6 +224,21 @@ fn renew_all(store: &Store) {
     }
 }
 
+/// A node that is not listed would miss a change of authority.
+#[test]
+fn a_node_whose_renewal_broke_off_stays_a_node() {
+    let (parent, store) = store();
+    drop(store);
+    let nodes = parent.path().join("tls/nodes");
+    // Between the two renames of a renewal.
+    fs::rename(nodes.join("node1"), nodes.join(".node1.old")).unwrap();
+    let store = Store::open(&parent.path().join("tls"), DAYS).unwrap();
+    assert_eq!(store.nodes().unwrap(), [node("node1"), node("node2")]);
+    let kept = complaints(&files(&parent, "node1"), &["192.0.2.1"]);
+    assert!(kept.is_empty(), "{kept:?}");
+    renew_all(&store);
+}
+
 /// Everything trusts the authority of `authority.pem`, and nothing else.
 #[track_caller]
 fn assert_one_authority(parent: &TempDir, after: &str) {
