@@ -398,9 +398,10 @@ impl Mesh {
         }
         for connection in self.connections.iter_mut() {
             connection.stream.finish();
-            // If unread bytes were left at closing, the system would discard the bytes that were just sent.
+            // If unread bytes were left at closing, the system would discard the bytes that were just sent. A TLS
+            // session takes the socket for empty until the poller reports more, so the socket itself is read.
             let mut left_bytes = CLOSING_READ_BYTES;
-            while let Ok(read) = connection.stream.read(&mut self.read_buffer) {
+            while let Ok(read) = connection.stream.read_raw(&mut self.read_buffer) {
                 left_bytes = left_bytes.saturating_sub(read);
                 if read == 0 || left_bytes == 0 {
                     break;

@@ -66,6 +66,11 @@ impl Stream {
         }
     }
 
+    /// Reads bytes from the socket as they came. The stream itself cannot be read afterwards.
+    pub fn read_raw(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.tcp_mut().read(buffer)
+    }
+
     /// Writes without raising SIGPIPE (as writev would), whatever the host process does with signals. A plain stream
     /// may take more than `limit_bytes`.
     pub fn write_vectored(

@@ -83,6 +83,26 @@ fn last_words_are_heard() {
     assert_eq!(b.wait_down(a.id), DownReason::Closed);
 }
 
+/// The kernel discards what the socket has still to send, if it is closed with unread bytes.
+#[test]
+fn last_words_are_heard_although_bytes_wait_to_be_read() {
+    let (a, b) = meshed(&of(&Party::authority("ca")));
+    // The session of `a` has read everything, and expects no more before the poller says so.
+    assert_eq!(b.send(a.id, b"read"), SendOutcome::Queued);
+    assert_eq!(a.wait_frame(b.id), b"read");
+    {
+        let mut core = a.lock();
+        assert_eq!(b.send(a.id, b"unread"), SendOutcome::Queued);
+        // While `b` does not read, its socket has room for a part only.
+        let _idle = b.lock();
+        let frame = Frame::new(b"", Some(vec![7; 1 << 20].into())).unwrap();
+        assert_eq!(core.mesh.send(b.id, frame), SendOutcome::Queued);
+        core.mesh.close();
+    }
+    assert_eq!(b.wait_frame(a.id).len(), 1 << 20);
+    assert_eq!(b.wait_down(a.id), DownReason::Closed);
+}
+
 #[test]
 fn a_stranger_with_a_certificate_is_named_on_both_sides() {
     let (ca, other) = (Party::authority("ca"), Party::authority("other"));
