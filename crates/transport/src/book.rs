@@ -66,7 +66,7 @@ enum Call {
         /// The name stands for several nodes, not for one node with an address of each family.
         several: bool,
     },
-    /// The address is this node's own IP address: never called again.
+    /// The address is this node's own IP address: never called again, unless an operator names it once more.
     Never,
 }
 
@@ -93,6 +93,9 @@ impl AddressBook {
     pub fn add(&mut self, address: HostPort, seed: bool, now_ms: u64) {
         if let Some(target) = self.targets.get_mut(&address) {
             target.seed |= seed;
+            if seed && matches!(target.call, Call::Never) {
+                target.call = Call::Idle;
+            }
             // The length of the pauses stays: a connection that breaks as soon as it is established leads here, too.
             if !target.unwanted && (seed || target.has_paused(now_ms)) {
                 target.next_call_ms = now_ms;
@@ -270,9 +273,16 @@ impl AddressBook {
         }
     }
 
-    /// Notes that this node itself answered. If the name stands for several nodes, returns its next address. A name
-    /// that stands for this node alone is called at the slow pace: it may stand for others later.
-    pub fn is_oneself(&mut self, address: &HostPort, now_ms: u64) -> Option<SocketAddr> {
+    /// Notes that this node itself answered, as the answer says. If the name stands for several nodes, returns its next
+    /// address. `within_host`: both ends of the connection had the same IP address. Otherwise the other side may lie,
+    /// or the network translates addresses. Then, and if a name stands for this node alone, the address is called at
+    /// the slow pace: it may lead to others later.
+    pub fn is_oneself(
+        &mut self,
+        address: &HostPort,
+        within_host: bool,
+        now_ms: u64,
+    ) -> Option<SocketAddr> {
         let target = self.targets.get_mut(address)?;
         let several = matches!(target.call, Call::Dialing { several: true, .. });
         target.oneself = !several;
@@ -284,8 +294,8 @@ impl AddressBook {
             return next;
         }
         match address.literal() {
-            Some(_) => target.call = Call::Never,
-            None => self.slow_down(address, now_ms),
+            Some(_) if within_host => target.call = Call::Never,
+            _ => self.slow_down(address, now_ms),
         }
         None
     }

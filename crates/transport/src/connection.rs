@@ -102,6 +102,12 @@ impl Connection {
         label(self.target.as_ref(), self.remote)
     }
 
+    /// Returns true if both ends have the same IP address: no other machine has answered.
+    pub fn is_within_host(&self) -> bool {
+        let local_ip = self.stream.local_ip().ok();
+        local_ip == Some(self.remote.ip().to_canonical())
+    }
+
     /// Returns true if the peer called, and has not sent a byte.
     pub fn is_silent_caller(&self) -> bool {
         self.target.is_none() && self.decoder.is_untouched()

@@ -1,7 +1,7 @@
 //! A connection's byte stream: plain, or encrypted.
 
 use std::io::{self, IoSlice, Read};
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 
 use mio::event::Source;
 use mio::net::TcpStream;
@@ -34,6 +34,11 @@ impl Stream {
 
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// Returns the address of this end.
+    pub fn local_ip(&self) -> io::Result<IpAddr> {
+        Ok(self.tcp().local_addr()?.ip().to_canonical())
     }
 
     /// Returns this node's role in the handshake, and a value that is unique to this session; none without TLS.

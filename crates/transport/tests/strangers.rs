@@ -353,6 +353,53 @@ fn members_are_told_of_each_other() {
     read_until(&c.address);
 }
 
+/// Calls a stranger on this address of the loopback, which says that it is the caller itself. Returns the caller, and
+/// the address, which is free again.
+fn called_a_liar(ip: &str) -> (Node, HostPort) {
+    let liar = TcpListener::bind((ip, 0)).unwrap();
+    let address = HostPort::from(liar.local_addr().unwrap());
+    let mut config = config(&[&address]);
+    config.retry_slow_ms = 100;
+    let a = Node::with(config, identity(1));
+    let (mut stream, _) = liar.accept().unwrap();
+    drop(liar);
+    let refusal = Refusal {
+        code: RefusalCode::Oneself,
+        text: String::new(),
+    };
+    let refusal = raw_frame(FrameKind::Refuse as u8, &refusal.encode());
+    stream
+        .write_all(&[&PREAMBLE[..], &refusal].concat())
+        .unwrap();
+    read_out(stream);
+    (a, address)
+}
+
+fn listen_at(address: &HostPort, id: u8) -> Node {
+    let mut config = config(&[]);
+    config.listen = address.clone();
+    let mut identity = identity(id);
+    identity.listen_addr = address.to_string();
+    Node::with(config, identity)
+}
+
+#[test]
+fn an_answer_from_another_ip_address_is_not_ones_own() {
+    let (a, address) = called_a_liar("127.0.0.2");
+    let b = listen_at(&address, 2);
+    wait_meshed(&[&a, &b]);
+}
+
+#[test]
+fn an_operator_names_an_address_again_that_counted_as_ones_own() {
+    let (a, address) = called_a_liar("127.0.0.1");
+    let b = listen_at(&address, 2);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(a.linked().is_empty(), "not called again by itself");
+    a.lock().mesh.add_seed(address);
+    wait_meshed(&[&a, &b]);
+}
+
 #[test]
 fn a_node_takes_so_many_peers_and_no_more() {
     let a = Node::start(1, &[]);

@@ -74,7 +74,7 @@ fn linked_peers_and_oneself_are_not_called() {
     );
     book.answered(&at("a"), [1; 16], "10.0.0.1:1".parse().unwrap());
     dial(&mut book, &at("::1"), vec!["[::1]:1".parse().unwrap()]);
-    book.is_oneself(&at("::1"), 0);
+    book.is_oneself(&at("::1"), true, 0);
     assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
     book.lost([1; 16], true, 7);
     assert_eq!(
@@ -164,7 +164,7 @@ fn a_name_may_stand_for_several_nodes() {
         while let Some(remote) = next {
             called.push(remote);
             next = match remote == own {
-                true => book.is_oneself(&at("all"), 0),
+                true => book.is_oneself(&at("all"), true, 0),
                 false => book.next_address(&at("all")),
             };
         }
@@ -179,7 +179,7 @@ fn a_name_may_stand_for_several_nodes() {
     // One address of each family is one node.
     let six: SocketAddr = "[fd00::1]:1".parse().unwrap();
     dial(&mut book, &at("all"), vec![own, six]);
-    assert_eq!(book.is_oneself(&at("all"), 0), None);
+    assert_eq!(book.is_oneself(&at("all"), true, 0), None);
     assert!(book.due(PACE.max_ms, |_| false).is_empty());
 }
 
@@ -194,7 +194,7 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
     for now_ms in [0, PACE.slow_ms] {
         assert_eq!(book.due(now_ms, |_| false), [at("all")]);
         assert_eq!(dial(&mut book, &at("all"), vec![own]), Some(own));
-        assert_eq!(book.is_oneself(&at("all"), now_ms), None);
+        assert_eq!(book.is_oneself(&at("all"), true, now_ms), None);
         assert!(is_listed_as_oneself(&book));
         let again_ms = now_ms + PACE.slow_ms;
         assert!(book.due(again_ms - 1, |_| false).is_empty());
@@ -209,7 +209,7 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
     for found in [vec![own], vec![own, b]] {
         let several = found.len() > 1;
         dial(&mut book, &at("all"), found);
-        book.is_oneself(&at("all"), 0);
+        book.is_oneself(&at("all"), true, 0);
         assert_eq!(is_listed_as_oneself(&book), !several);
     }
 }
@@ -220,11 +220,13 @@ fn the_own_literal_address_is_never_called_again() {
     let own = at("10.0.0.1");
     book.add(own.clone(), true, 0);
     dial(&mut book, &own, vec![own.literal().unwrap()]);
-    assert_eq!(book.is_oneself(&own, 0), None);
-    book.add(own.clone(), true, 1);
+    assert_eq!(book.is_oneself(&own, true, 0), None);
+    book.add(own.clone(), false, 1);
     book.call_all(2);
     assert!(book.due(u64::MAX, |_| false).is_empty());
     assert!(book.seeds().all(|(_, _, oneself)| oneself));
+    book.add(own.clone(), true, 3);
+    assert_eq!(book.due(3, |_| false), [own], "unless an operator says so");
 }
 
 #[test]

@@ -31,11 +31,12 @@ impl Mesh {
         connection.deadline_ms = Some(self.now_ms + CLOSING_MS);
         connection.send_control(FrameKind::Refuse, &refusal.encode());
         let target = connection.target.take();
+        let within_host = connection.is_within_host();
         self.write(token);
         if let Some(reason) = refusal.code.reason() {
             self.reject(&label, reason, format!("refused peer {label}: {text}"));
         }
-        self.call_over(target, refusal.code);
+        self.call_over(target, refusal.code, within_host);
     }
 
     pub(super) fn handle_refusal(&mut self, token: usize, refusal: Refusal) {
@@ -59,12 +60,13 @@ impl Mesh {
         };
         let target = connection.target.take();
         let was_up = connection.state == State::Up;
+        let within_host = connection.is_within_host();
         self.unlink(token, DownReason::Refused);
         if was_up {
             self.slow_down_peer(token);
         }
         self.drop_connection(token, DownReason::Refused);
-        self.call_over(target, refusal.code);
+        self.call_over(target, refusal.code, within_host);
     }
 
     /// Slows down the calls to a peer, because it and this node refuse each other for reasons of the upper layers:
@@ -97,12 +99,13 @@ impl Mesh {
         }
     }
 
-    /// Handles a call that has ended in a refusal by either side.
-    fn call_over(&mut self, target: Option<HostPort>, code: RefusalCode) {
+    /// Handles a call that has ended in a refusal by either side. `within_host`: both ends had the same IP address.
+    fn call_over(&mut self, target: Option<HostPort>, code: RefusalCode, within_host: bool) {
         let Some(target) = target else { return };
         match code {
             RefusalCode::Oneself => {
-                if let Some(next) = self.book.is_oneself(&target, self.now_ms) {
+                let next = self.book.is_oneself(&target, within_host, self.now_ms);
+                if let Some(next) = next {
                     self.dial(target, next);
                 }
             }
