@@ -11,6 +11,8 @@ use crate::{HostPort, PeerId};
 const MAX_LEARNT: usize = 256;
 /// Time without an answer after which a learnt address is called at the slow pace.
 const SLOW_AFTER_MS: u64 = 60_000;
+/// Time without an answer after which a learnt address is forgotten.
+const FORGOTTEN_AFTER_MS: u64 = 3_600_000;
 /// Time that a pause lasts at least, or its whole length: news of the address from peers does not end it before.
 const PAUSE_KEPT_MS: u64 = 1_000;
 
@@ -40,9 +42,8 @@ struct Target {
     ip: Option<IpAddr>,
     /// This node itself was the last to answer, and no other node is expected there.
     oneself: bool,
-    /// The peer that answered the last successful call, and the address at which it did: a name may come to stand for
-    /// another one.
-    peer: Option<(PeerId, SocketAddr)>,
+    /// The peer that answered the last successful call.
+    peer: Option<Met>,
     next_call_ms: u64,
     /// The last pause; 0 after a success.
     pause_ms: u64,
@@ -50,6 +51,15 @@ struct Target {
     /// The peer there and this node have refused each other: gossip about the address does not speed up the next call.
     unwanted: bool,
     call: Call,
+}
+
+/// A peer that has answered.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    peer: PeerId,
+    replica: [u8; 16],
+    /// The address at which it did: a name may come to stand for another one.
+    at: SocketAddr,
 }
 
 #[derive(Debug)]
@@ -124,11 +134,19 @@ impl AddressBook {
         self.targets.insert(address, target);
     }
 
-    /// Forgets a learnt address.
-    pub fn forget(&mut self, address: &HostPort) {
-        if self.targets.get(address).is_some_and(|t| !t.seed) {
-            self.targets.remove(address);
-        }
+    /// Forgets the learnt addresses that have led nowhere for long, except those of needed peers (process and replica).
+    pub fn forget_dead(&mut self, now_ms: u64, is_needed: impl Fn(&PeerId, &[u8; 16]) -> bool) {
+        let is_dead = |target: &Target| {
+            let since_ms = target.failing_since_ms.filter(|_| !target.seed);
+            let for_ms = since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
+            let is_idle = matches!(target.call, Call::Idle);
+            is_idle && for_ms >= FORGOTTEN_AFTER_MS
+        };
+        let leads_to_needed = |target: &Target| {
+            let met = target.peer.as_ref();
+            met.is_some_and(|met| is_needed(&met.peer, &met.replica))
+        };
+        (self.targets).retain(|_, target| !is_dead(target) || leads_to_needed(target));
     }
 
     /// Returns true if the address is from the configuration.
@@ -207,7 +225,7 @@ impl AddressBook {
         {
             let is_refused = kind == ErrorKind::ConnectionRefused;
             *all_refused &= is_refused;
-            *peers_refused |= is_refused && target.peer.is_some_and(|(_, there)| there == *at);
+            *peers_refused |= is_refused && target.peer.is_some_and(|met| met.at == *at);
             if let Some(next) = rest.pop() {
                 *at = next;
                 return AfterFailure::Next(next);
@@ -215,7 +233,7 @@ impl AddressBook {
             if *all_refused {
                 let dead = target.peer.filter(|_| *peers_refused);
                 self.failed(address, now_ms);
-                return AfterFailure::Refused(dead.map(|(peer, _)| peer));
+                return AfterFailure::Refused(dead.map(|met| met.peer));
             }
         }
         self.failed(address, now_ms);
@@ -242,9 +260,15 @@ impl AddressBook {
     }
 
     /// Notes the identity of a peer that answered a call, and the address at which it did.
-    pub fn answered(&mut self, address: &HostPort, peer: PeerId, at: SocketAddr) {
+    pub fn answered(
+        &mut self,
+        address: &HostPort,
+        peer: PeerId,
+        replica: [u8; 16],
+        at: SocketAddr,
+    ) {
         if let Some(target) = self.targets.get_mut(address) {
-            target.peer = Some((peer, at));
+            target.peer = Some(Met { peer, replica, at });
             target.oneself = false;
             target.failing_since_ms = None;
         }
@@ -327,7 +351,7 @@ impl AddressBook {
     /// member.
     pub fn has_ip(&self, ip: IpAddr) -> bool {
         let leads_there = |target: &Target| {
-            let met = target.peer.map(|(_, at)| at.ip().to_canonical());
+            let met = target.peer.map(|met| met.at.ip().to_canonical());
             target.ip == Some(ip) || met == Some(ip)
         };
         let mut seeds = self.targets.values().filter(|target| target.seed);
@@ -363,7 +387,7 @@ impl Target {
     }
 
     fn peer_id(&self) -> Option<PeerId> {
-        self.peer.map(|(peer, _)| peer)
+        self.peer.map(|met| met.peer)
     }
 
     /// Returns the time since which a learnt address has led nowhere; `None` also while TCP connects.

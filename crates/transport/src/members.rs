@@ -50,7 +50,8 @@ impl Members {
         self.met.contains(ip)
     }
 
-    fn is_member(&self, replica: &[u8; 16]) -> bool {
+    /// Returns true if a peer of this replica may be a member.
+    pub(crate) fn is_member(&self, replica: &[u8; 16]) -> bool {
         let known = self.replicas.as_ref();
         known.is_none_or(|members| members.contains(replica))
     }

@@ -321,11 +321,6 @@ impl Mesh {
         self.waker.wake();
     }
 
-    /// Stops calling the address of a peer, unless it is a seed or is learnt again; for members that left.
-    pub fn forget_address(&mut self, address: &HostPort) {
-        self.book.forget(address);
-    }
-
     /// Returns the connected peers.
     pub fn peers(&self) -> impl Iterator<Item = &PeerInfo> {
         self.connections.peers()

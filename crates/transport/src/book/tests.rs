@@ -72,7 +72,7 @@ fn linked_peers_and_oneself_are_not_called() {
         2,
         "an address not yet verified is called"
     );
-    book.answered(&at("a"), [1; 16], "10.0.0.1:1".parse().unwrap());
+    book.answered(&at("a"), [1; 16], [1; 16], "10.0.0.1:1".parse().unwrap());
     dial(&mut book, &at("::1"), vec!["[::1]:1".parse().unwrap()]);
     book.is_oneself(&at("::1"), true, 0);
     assert!(book.due(0, |_| true).is_empty() && book.next_call_ms(|_| true).is_none());
@@ -111,7 +111,7 @@ fn refused_means_every_address_of_the_name() {
         book.connect_failed(&at("a"), ErrorKind::TimedOut, 0),
         AfterFailure::Pause
     );
-    book.answered(&at("a"), [3; 16], v4);
+    book.answered(&at("a"), [3; 16], [3; 16], v4);
     dial(&mut book, &at("a"), vec![v4]);
     let refused = AfterFailure::Refused(Some([3; 16]));
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_refusal_elsewhere_proves_no_death() {
         ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().unwrap());
     book.add(at("db1"), true, 0);
     dial(&mut book, &at("db1"), vec![there]);
-    book.answered(&at("db1"), [3; 16], there);
+    book.answered(&at("db1"), [3; 16], [3; 16], there);
     let mut refused = |found: &[SocketAddr]| {
         dial(&mut book, &at("db1"), found.to_vec());
         loop {
@@ -202,7 +202,7 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
     }
     assert_eq!(dial(&mut book, &at("all"), vec![b]), Some(b));
     assert!(is_listed_as_oneself(&book), "until another node answers");
-    book.answered(&at("all"), [2; 16], b);
+    book.answered(&at("all"), [2; 16], [2; 16], b);
     assert!(!is_listed_as_oneself(&book));
     // A name of several nodes is missing while the others do not answer.
     book.failed(&at("all"), 0);
@@ -243,6 +243,32 @@ fn learnt_addresses_are_bounded() {
 }
 
 #[test]
+fn learnt_addresses_that_fail_for_long_are_forgotten() {
+    let mut book = AddressBook::new(PACE);
+    let there: SocketAddr = "10.0.0.1:1".parse().unwrap();
+    book.add(at("seed"), true, 0);
+    for (learnt, replica) in [("member", [1; 16]), ("gone", [2; 16])] {
+        book.add(at(learnt), false, 0);
+        book.answered(&at(learnt), replica, replica, there);
+    }
+    book.add(at("never met"), false, 0);
+    book.add(at("dialed"), false, 0);
+    let fail_all = |book: &mut AddressBook, now_ms| {
+        for address in ["seed", "member", "gone", "never met", "dialed"] {
+            book.failed(&at(address), now_ms);
+        }
+        dial(book, &at("dialed"), vec![there]);
+        book.forget_dead(now_ms, |_, replica| *replica == [1; 16]);
+    };
+    fail_all(&mut book, 5);
+    fail_all(&mut book, 5 + FORGOTTEN_AFTER_MS - 1);
+    assert_eq!(book.targets.len(), 5);
+    fail_all(&mut book, 5 + FORGOTTEN_AFTER_MS);
+    let left: Vec<_> = book.targets.keys().cloned().collect();
+    assert_eq!(left, ["dialed", "member", "seed"].map(at));
+}
+
+#[test]
 fn names_that_do_not_resolve_give_way() {
     let mut book = AddressBook::new(PACE);
     book.add(at("seed"), true, 0);
@@ -274,7 +300,7 @@ fn known_addresses_are_those_of_the_configuration() {
     book.add(at("10.0.0.3"), false, 0);
     let known = |book: &AddressBook| [1, 2, 3].map(|last| book.has_ip(ip(last)));
     assert_eq!(known(&book), [true, false, false]);
-    book.answered(&at("db2"), [2; 16], SocketAddr::new(ip(2), 1));
-    book.answered(&at("10.0.0.3"), [3; 16], SocketAddr::new(ip(3), 1));
+    book.answered(&at("db2"), [2; 16], [2; 16], SocketAddr::new(ip(2), 1));
+    book.answered(&at("10.0.0.3"), [3; 16], [3; 16], SocketAddr::new(ip(3), 1));
     assert_eq!(known(&book), [true, true, false]);
 }

@@ -17,6 +17,10 @@ use crate::{HostPort, MeshEvent, socket};
 impl Mesh {
     /// Calls every address whose call is due.
     pub(super) fn call_due(&mut self) {
+        // After a long partition, learnt addresses may be the only ones of the other members.
+        self.book.forget_dead(self.now_ms, |peer, replica| {
+            self.members.is_member(replica) || self.connections.is_linked(peer)
+        });
         for address in self
             .book
             .due(self.now_ms, |peer| self.connections.is_linked(peer))

@@ -244,7 +244,7 @@ impl Mesh {
         }
         let protection = connection.stream.describe();
         let peer = hello.into_peer(version, remote_ip, address.to_string(), protection, key);
-        let id = peer.incarnation;
+        let (id, replica) = (peer.incarnation, peer.replica);
         connection.peer = Some(peer);
         let (called, remote) = (connection.target.clone(), connection.remote);
         if called.is_none() {
@@ -255,7 +255,7 @@ impl Mesh {
             return Ok(());
         }
         if let Some(address) = called {
-            self.book.answered(&address, id, remote);
+            self.book.answered(&address, id, replica, remote);
         }
         let is_linked = self.connections.is_linked(&id);
         let Some(connection) = self.connections.get_mut(token) else {
