@@ -1,7 +1,7 @@
 //! Members and foreign processes: which peers are members, as the upper layer knows them, and from which addresses
 //! members have been connected. All other peers have small frames and few links, and give way to members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use trireme_mutants::{Mutant, planted};
@@ -16,7 +16,7 @@ const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
 const MAX_STRANGERS_PER_ADDRESS: usize = 16;
 /// Maximum of links: far more than a cluster has, and few enough for the descriptors of a server.
 const MAX_LINKS: usize = 128;
-/// Addresses of members that are remembered.
+/// Maximum of addresses of members that are remembered; beyond it, the one met longest ago gives way.
 const MAX_MET: usize = 256;
 
 #[derive(Debug, Default)]
@@ -25,8 +25,8 @@ pub(crate) struct Members {
     replicas: Option<BTreeSet<[u8; 16]>>,
     /// They are those of a primary component; otherwise of the last one, and any peer may belong to the next.
     are_current: bool,
-    /// Addresses from which members have been connected.
-    met: BTreeSet<IpAddr>,
+    /// Addresses from which members have been connected, the one met last at the end.
+    met: VecDeque<IpAddr>,
 }
 
 impl Members {
@@ -41,8 +41,12 @@ impl Members {
     pub(crate) fn meet(&mut self, peer: &PeerInfo) {
         let known = self.replicas.as_ref();
         let is_listed = known.is_some_and(|members| members.contains(&peer.replica));
-        if is_listed && self.met.len() < MAX_MET {
-            self.met.insert(peer.remote_ip);
+        if is_listed {
+            self.met.retain(|ip| *ip != peer.remote_ip);
+            self.met.push_back(peer.remote_ip);
+            if self.met.len() > MAX_MET {
+                self.met.pop_front();
+            }
         }
     }
 
@@ -150,5 +154,28 @@ mod tests {
         members.set(None, false);
         members.meet(&peer(3));
         assert!(members.has_met(&ip(2)) && !members.has_met(&ip(3)));
+    }
+
+    #[test]
+    fn the_addresses_met_last_are_remembered() {
+        let mut members = Members::default();
+        members.set(Some(BTreeSet::from([[2; 16]])), true);
+        let at = |number: u16| {
+            let [high, low] = number.to_be_bytes();
+            IpAddr::from([10, 0, high, low])
+        };
+        let mut meet = |number| {
+            members.meet(&PeerInfo {
+                remote_ip: at(number),
+                ..peer(2)
+            });
+            members.has_met(&at(0))
+        };
+        // The first is met again and again.
+        for number in 0..300 {
+            assert!(meet(number) && meet(0), "{number}");
+        }
+        assert!(members.has_met(&at(299)) && !members.has_met(&at(1)));
+        assert_eq!(members.met.len(), MAX_MET);
     }
 }
