@@ -253,12 +253,18 @@ pub fn peer_addresses(cluster: &ClusterUrl, options: &Options) -> Vec<String> {
 pub(crate) fn advertised_address(options: &Options, listen: &HostPort) -> String {
     let port = listen.port_or(options.base_port());
     let unspecified = matches!(listen.host.as_str(), "0.0.0.0" | "::" | "*" | "");
-    let host = if unspecified && options.is_shown("base_host") {
-        options.str("base_host")
-    } else {
-        &listen.bracketed_host()
+    let host = match unspecified && options.is_shown("base_host") {
+        true => in_brackets(options.str("base_host")),
+        false => listen.bracketed_host(),
     };
     format!("{host}:{port}")
+}
+
+/// Returns a host with the brackets of an IPv6 address, if it lacks them. Any other text stays: binding refuses it.
+fn in_brackets(host: &str) -> String {
+    let parsed: Option<HostPort> = host.parse().ok();
+    let host_alone = parsed.filter(|address| address.port.is_none());
+    host_alone.map_or_else(|| host.to_owned(), |address| address.bracketed_host())
 }
 
 /// The least suspect timeout. A shorter silence, of less than five heartbeats, proves nothing: the node would never
@@ -419,6 +425,21 @@ mod tests {
         let [first, second] = places.map(|at| [(); 50].map(|()| new_incarnation(at).unwrap()));
         assert_ne!(first[0], first[1]);
         assert!(first.iter().max() < second.iter().min());
+    }
+
+    #[test]
+    fn a_host_is_advertised_as_an_address_is_written() {
+        for (option, advertised) in [
+            ("base_host=2001:db8::5", "[2001:db8::5]:4567"),
+            ("base_host=[2001:db8::5]", "[2001:db8::5]:4567"),
+            ("base_host=db1", "db1:4567"),
+            ("base_host=192.0.2.1;base_port=5000", "192.0.2.1:5000"),
+            ("gmcast.listen_addr=tcp://[::1]:5000", "[::1]:5000"),
+        ] {
+            let options = Options::new("", "", option).unwrap();
+            let listen = listen_address(&options).unwrap();
+            assert_eq!(advertised_address(&options, &listen), advertised);
+        }
     }
 
     #[test]
