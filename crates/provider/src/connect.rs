@@ -97,6 +97,7 @@ pub fn connect(
     };
     let cluster: ClusterUrl = url.parse().map_err(address)?;
     let options = {
+        let _change = (node.options_change.lock()).unwrap_or_else(|e| e.into_inner());
         let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
         options.for_connection(&cluster)
     };

@@ -35,7 +35,10 @@ pub struct Node {
     /// The arguments of init().
     pub settings: InitSettings,
     pub logger: Logger,
+    /// Locked for a moment only: many calls of the server read an option.
     pub options: Mutex<Options>,
+    /// Locked while a thread changes options, before `options`. The thread may read files meanwhile, which may hang.
+    pub options_change: Mutex<()>,
     /// Writes the state-and-event file, from the first connect() on.
     pub reporter: Mutex<Option<Reporter>>,
     /// When init() was called.
@@ -65,6 +68,7 @@ impl Node {
             settings,
             logger,
             options: Mutex::new(options),
+            options_change: Mutex::new(()),
             reporter: Mutex::new(None),
             started_at_unix_ms: unix_ms(),
             server: ServerState::default(),

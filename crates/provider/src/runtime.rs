@@ -215,6 +215,12 @@ impl Node {
         self.max_ws_bytes.store(limit, Ordering::Relaxed);
     }
 
+    /// Returns a copy of the options.
+    fn copy_options(&self) -> Options {
+        let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
+        options.clone()
+    }
+
     /// `repl.causal_read_timeout`.
     pub fn causal_read_timeout(&self) -> Duration {
         let options = self.options.lock().unwrap_or_else(|e| e.into_inner());
@@ -247,8 +253,9 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
 /// in force.
 pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
     let changes = {
-        let mut options = node.options.lock().unwrap_or_else(|e| e.into_inner());
-        let mut next = options.clone();
+        // To the end of the block: another call must not bring back what was in force before.
+        let _change = (node.options_change.lock()).unwrap_or_else(|e| e.into_inner());
+        let mut next = node.copy_options();
         let changes = next.apply_string(text, Phase::Runtime);
         let changes = changes.map_err(|error| error.to_string())?;
         let concerns = changes
@@ -257,8 +264,7 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
         // With unusable files, no option changes.
         let security = concerns.then(|| setup::security(&next)).transpose();
         let security = security.map_err(|error| error.to_string())?;
-        *options = next;
-        // Under the lock of the options: another call must not bring back what was in force before.
+        *node.options.lock().unwrap_or_else(|e| e.into_inner()) = next;
         if let Some(security) = security {
             node.with(|core| {
                 core.line
@@ -274,11 +280,7 @@ pub fn set_options(node: &Node, text: &str) -> Result<(), String> {
 }
 
 fn apply(node: &Node, change: &Change) -> Result<(), String> {
-    let options = node
-        .options
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .clone();
+    let options = node.copy_options();
     match change.key {
         "debug" | "cert.log_conflicts" | "repl.max_ws_size" => node.obey(&options),
         "gmcast.isolate" => {
@@ -324,7 +326,8 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
 /// Applies all options once more to a connection that has just begun: SET may have changed some since connect() read them,
 /// and found no connection. Err: the files of the encryption cannot be used.
 pub fn renew_options(node: &Node) -> Result<(), setup::SetupError> {
-    let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
+    let _change = (node.options_change.lock()).unwrap_or_else(|e| e.into_inner());
+    let options = node.copy_options();
     let security = setup::security(&options)?;
     node.with(|core| {
         if let Some(line) = &mut core.line {

@@ -1,11 +1,15 @@
 //! Options that an operator sets while the node runs: what they change at once.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::{ViewStatus, WsrepStatus};
 
-use crate::server::{Server, free_port};
+use crate::server::{Server, certificates, free_port};
 use crate::told::{told, waits_for};
 use crate::transaction::Transaction;
 
@@ -91,6 +95,42 @@ fn options_that_change_while_a_node_connects_are_in_force() {
     b.connect(&a.url());
     assert!(b.options().contains("evs.suspect_timeout = PT1S; "));
     lose_and_regain(b, a);
+}
+
+/// Files on a share whose server is gone answer like this one: not at all.
+#[test]
+fn files_that_hang_hold_up_no_other_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start("patient", &certificates(dir.path())).expect("init");
+    server.connect("gcomm://");
+    let fifo = dir.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("coreutils").success());
+    let answered = thread::scope(|scope| {
+        let text = format!("socket.ssl_ca={}", fifo.display());
+        let server = &server;
+        let setter = scope.spawn(move || server.set_options(&text));
+        // It can be opened as soon as the node reads it, and then the node waits for the first byte.
+        let mut writer = None;
+        wait_until("the node opens the file", || {
+            let mut options = OpenOptions::new();
+            let options = options.write(true).custom_flags(libc::O_NONBLOCK);
+            writer = options.open(&fifo).ok();
+            writer.is_some()
+        });
+        let (tell, told) = mpsc::channel();
+        scope.spawn(move || {
+            server.sync();
+            let _ = tell.send((server.status("local_state"), server.options()));
+        });
+        let answered = told.recv_timeout(Duration::from_secs(5));
+        drop(writer);
+        assert_ne!(setter.join().unwrap(), WsrepStatus::OK, "an empty file");
+        answered
+    });
+    let (local_state, options) = answered.expect("sync_wait, stats_get and options_get return");
+    assert_eq!(local_state, 4);
+    assert!(!options.contains("fifo"), "{options}");
 }
 
 #[test]
