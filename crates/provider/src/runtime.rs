@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use trireme_engine::{Engine, Storage, starting_position, unvouched_position};
 use trireme_group::{ComponentState, Event as GroupEvent};
 use trireme_log::OsDisk;
+use trireme_node::Line;
 use trireme_node::setup::{self, random_uuid};
 use trireme_replicator::{Event, Gtid, Options as NodeOptions, Replicator, ScriptBeforeIst};
 use trireme_wsrep_abi::InitSettings;
@@ -285,11 +286,9 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         "debug" | "cert.log_conflicts" | "repl.max_ws_size" => node.obey(&options),
         "gmcast.isolate" => {
             let isolated = change.value != Typed::Int(0);
-            node.with(|core| {
-                core.line
-                    .as_mut()
-                    .map(|line| line.mesh.set_isolated(isolated))
-            });
+            let isolate = |line: &mut Line| line.mesh.set_isolated(isolated);
+            node.with(|core| core.line.as_mut().map(isolate))
+                .ok_or_else(|| format!("gmcast.isolate: {NOT_CONNECTED}"))?;
         }
         "gmcast.peer_addr" => {
             if let Typed::Str(address) = &change.value {
@@ -298,7 +297,7 @@ fn apply(node: &Node, change: &Change) -> Result<(), String> {
         }
         "pc.bootstrap" if change.value == Typed::Bool(false) => {}
         "pc.bootstrap" => force_primary(node)?,
-        "pc.weight" => set_weight(node, options.int("pc.weight").clamp(0, 255) as u8),
+        "pc.weight" => set_weight(node, weight(&options)),
         "pc.ignore_sb"
         | "pc.ignore_quorum"
         | "pc.wait_evidence"
@@ -334,9 +333,23 @@ pub fn renew_options(node: &Node) -> Result<(), setup::SetupError> {
             line.mesh.set_security(security);
         }
         tell_group(core, &options);
+        tell_weight(core, weight(&options));
         tell_replicator(core, &options);
     });
     Ok(())
+}
+
+/// `pc.weight`.
+fn weight(options: &Options) -> u8 {
+    options.int("pc.weight").clamp(0, 255) as u8
+}
+
+/// Requests the weight, if this member has another one.
+fn tell_weight(core: &mut Core, weight: u8) {
+    let group = core.engine.group_mut();
+    if group.is_some_and(|group| group.config_mut().me.full_weight != weight) {
+        core.group(GroupEvent::SetWeight { weight });
+    }
 }
 
 /// Tells the group the options that concern it.

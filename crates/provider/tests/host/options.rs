@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::{ViewStatus, WsrepStatus};
 
-use crate::server::{Server, certificates, free_port};
+use crate::server::{Server, certificates, free_port, logged};
 use crate::told::{told, waits_for};
 use crate::transaction::Transaction;
 
@@ -91,10 +91,24 @@ fn options_that_change_while_a_node_connects_are_in_force() {
     let [a, b] = &pair(PATIENT);
     a.connect("gcomm://");
     let line = format!("connecting to 'host' at {}", a.url());
-    b.set_options_at(&line, "evs.suspect_timeout=PT1S");
+    b.set_options_at(&line, "evs.suspect_timeout=PT1S;pc.weight=3");
     b.connect(&a.url());
     assert!(b.options().contains("evs.suspect_timeout = PT1S; "));
+    wait_until("the weight", || b.votes() == "4");
+    // So that it needs the other one for a majority.
+    set(b, "pc.weight=1");
     lose_and_regain(b, a);
+}
+
+#[test]
+fn a_node_that_is_not_connected_cannot_be_isolated() {
+    let server = Server::start("closed", "").expect("init");
+    for text in ["gmcast.isolate=1", "gmcast.isolate=0"] {
+        assert_eq!(server.set_options(text), WsrepStatus::NODE_FAIL, "{text}");
+    }
+    assert!(!logged("gmcast.isolate: this node is not connected").is_empty());
+    server.connect("gcomm://");
+    set(&server, "gmcast.isolate=0");
 }
 
 /// Files on a share whose server is gone answer like this one: not at all.
