@@ -97,7 +97,7 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
         lag_ms: status.lag_ms,
         paced_ns: status.paced_ns,
         left_out_count: status.left_out.len() as u64,
-        catching_up_percent: (status.progress).map_or(100.0, |progress| progress.percent()),
+        catching_up_percent: catching_up_percent(core, status),
         log_bytes: link.storage.log_bytes(),
         log_pinned_bytes: link.storage.bytes_beyond_size(),
         durability: match link.storage.durability() {
@@ -109,6 +109,19 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
         conflicts_brute_force_abort: status.conflicts.brute_force_abort,
         conflicts_replay: status.conflicts.replay,
         ..OwnStats::default()
+    }
+}
+
+/// Returns the progress of the catch-up. A node that waits for its admission or for a snapshot has nothing yet.
+fn catching_up_percent(core: &Core, status: &Status) -> f64 {
+    let serves = matches!(
+        status.local_state,
+        LocalState::Donor | LocalState::Joined | LocalState::Synced
+    );
+    match &status.progress {
+        Some(progress) => progress.percent(),
+        None if serves || core.engine.replicator.waits_for().is_none() => 100.0,
+        None => 0.0,
     }
 }
 

@@ -46,6 +46,8 @@ pub struct State {
     pub donated: Vec<bool>,
     /// Applying a write-set with this data waits until the gate is opened.
     pub gate: Option<String>,
+    /// Whether the joiner's script waits, too, before it takes its snapshot.
+    pub script_waits: bool,
     /// Whether an applier stands at the gate.
     pub at_gate: bool,
     /// Breaches of the contract; a callback must not panic.
@@ -171,6 +173,8 @@ impl App {
             }
             std::thread::sleep(Duration::from_millis(2));
         };
+        let opened = self.comes(|state| !state.script_waits);
+        self.check(opened, || "the gate stayed shut".into());
         let position = snapshot.position;
         self.change(|state| {
             (state.rows, state.position) = (snapshot.rows, position);

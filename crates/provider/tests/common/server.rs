@@ -191,9 +191,11 @@ impl Server {
         self.app.wait_for(what, fulfilled);
     }
 
-    /// Lets the applier at the gate through.
+    /// Lets the applier at the gate through, and the script of the joiner.
     pub fn open_gate(&self) {
-        self.state().gate = None;
+        let mut state = self.state();
+        (state.gate, state.script_waits) = (None, false);
+        drop(state);
         self.app.changed.notify_all();
     }
 
@@ -264,6 +266,16 @@ impl Server {
             assert_eq!(var.var_type, VarType::INT64);
             // SAFETY: the type says so.
             unsafe { var.value.int64 }
+        })
+    }
+
+    /// A number with decimals among the status variables.
+    pub fn status_double(&self, name: &str) -> f64 {
+        let name = CString::new(name).expect("no NUL");
+        self.status_var(&name, |var| {
+            assert_eq!(var.var_type, VarType::DOUBLE);
+            // SAFETY: the type says so.
+            unsafe { var.value.double }
         })
     }
 

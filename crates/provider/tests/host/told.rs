@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use trireme_node::state_file::{STATE_FILE, StateFile};
 use trireme_wsrep_abi::WsrepStatus;
 
+use crate::AtEnd;
 use crate::server::{Server, free_port, logged};
 use crate::transaction::Transaction;
 
@@ -146,6 +147,24 @@ fn a_server_with_a_snapshot_runs() {
     told(&joiner, "that its server runs", |file| {
         file.state.server_running
     });
+}
+
+/// Monitoring that waits for 100 must not take a joiner for a node that is in step.
+#[test]
+fn a_joiner_without_its_snapshot_has_caught_up_nothing() {
+    let (donor, joiner) = (Server::start("gives", ""), Server::start("takes", ""));
+    let (donor, joiner) = (&donor.expect("init"), &joiner.expect("init"));
+    let percent = |server: &Server| server.status_double("trireme_catching_up_percent");
+    donor.connect("gcomm://");
+    assert_eq!(percent(donor), 100.0);
+    joiner.state().script_waits = true;
+    std::thread::scope(|scope| {
+        let _opens = AtEnd(|| joiner.open_gate());
+        scope.spawn(|| joiner.connect(&donor.url()));
+        told(joiner, "its snapshot", waits_for("state-transfer"));
+        assert_eq!(percent(joiner), 0.0);
+    });
+    assert_eq!(percent(joiner), 100.0);
 }
 
 /// MariaDB stops only after a first view. Without one SIGTERM had no effect for as long as the majority was away.
