@@ -75,9 +75,16 @@ pub(crate) fn losses(is_primary: bool, total: u64, mut voters: Vec<Voter>) -> Lo
     };
     let why = match (survives, voters) {
         (0, 1) => "it is the only voter; add two nodes, or a node and an arbitrator".to_owned(),
-        (0, 2) => format!(
-            "{votes}: without either of the two the other one waits; bring back a missing member, or add a node or an arbitrator"
-        ),
+        (0, 2) => {
+            // Of unequal weights the heavier one is a majority by itself.
+            let lost = match equal {
+                true => "either of the two".to_owned(),
+                false => crate::text::clipped(weights[0].1, 20),
+            };
+            format!(
+                "{votes}: without {lost} the other one waits; bring back a missing member, or add a node or an arbitrator"
+            )
+        }
         (0, _) => format!("{votes}: the rest has none without the heaviest; change pc.weight"),
         (n, _) => format!(
             "{votes}: {} more would leave less",
@@ -138,6 +145,22 @@ mod tests {
             "one of the two may have a weight of 3"
         );
         assert_eq!(survives(3, &[Some(1), Some(1), Some(1), Some(0)]), 1);
+    }
+
+    #[test]
+    fn of_two_unequal_voters_the_heavy_one_goes_on_alone() {
+        let voters = [2, 1].map(|weight| Voter {
+            name: format!("n{weight}"),
+            weight: Some(weight),
+        });
+        let found = losses(true, 3, voters.into());
+        assert_eq!(found.survives, 0);
+        assert!(
+            found.why.contains("without n2 the other one waits"),
+            "{}",
+            found.why
+        );
+        assert!(!found.why.contains("either of the two"), "{}", found.why);
     }
 
     #[test]
