@@ -32,20 +32,20 @@ pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
     for (endpoint, refusal) in survey.silent() {
         notes.push(format!("{}: {refusal}", clipped(&endpoint.to_string(), 48)));
     }
+    // All nodes name the same members as left out.
+    let mut left_out = survey
+        .nodes()
+        .map(|node| node.status("wsrep_trireme_left_out"));
+    if let Some(names) = left_out.find(|names| !names.is_empty()) {
+        notes.push(format!(
+            "left out of flow control, as too slow: {}",
+            shown(names)
+        ));
+    }
     for node in survey.nodes() {
-        let name = shown(node.name());
-        match node.status("wsrep_trireme_left_out") {
-            "" => {}
-            left_out => {
-                notes.push(format!(
-                    "left out of flow control, as too slow: {}",
-                    shown(left_out)
-                ));
-                break;
-            }
-        }
         let progress = node.status("wsrep_trireme_catching_up");
         if !progress.is_empty() {
+            let name = shown(node.name());
             notes.push(format!("{name} catches up: {}", shown(progress)));
         }
     }

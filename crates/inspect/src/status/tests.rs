@@ -90,6 +90,22 @@ fn the_missing_and_the_silent_are_named() {
     assert_eq!(json["members"][2]["state"], serde_json::Value::Null);
 }
 
+#[test]
+fn a_node_that_catches_up_is_named_beside_one_that_is_left_out() {
+    let left_out = ("wsrep_trireme_left_out", "node3");
+    let catches_up = ("wsrep_trireme_catching_up", "120 of 4000 write-sets");
+    let notes = report(vec![
+        node("node1", &[left_out]),
+        node("node2", &[left_out, catches_up]),
+        node("node3", &[left_out]),
+    ])
+    .notes;
+    let text = notes.join(" ");
+    assert!(text.contains("node2 catches up: 120 of 4000"), "{text}");
+    let left_out = notes.iter().filter(|note| note.starts_with("left out"));
+    assert_eq!(left_out.count(), 1, "{text}");
+}
+
 /// Two nodes and an arbitrator: no node tells the arbitrator's address.
 #[test]
 fn a_dead_node_beside_an_arbitrator_is_doubtful() {
