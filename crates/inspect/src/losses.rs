@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::node::Node;
+use crate::node::{Component, Node};
 
 /// A member's part in the quorum.
 #[derive(Clone, Debug)]
@@ -41,13 +41,19 @@ pub struct Losses {
 }
 
 /// `total`: `wsrep_cluster_weight`, the sum over all voters.
-pub(crate) fn losses(is_primary: bool, total: u64, mut voters: Vec<Voter>) -> Losses {
-    if !is_primary || total == 0 {
-        return Losses {
-            survives: 0,
-            why: "the node has no majority now: nothing can be committed here until one is back"
-                .to_owned(),
-        };
+pub(crate) fn losses(component: Component, total: u64, mut voters: Vec<Voter>) -> Losses {
+    let none = |why: &str| Losses {
+        survives: 0,
+        why: why.to_owned(),
+    };
+    match component {
+        Component::Left => return none("the node has left the cluster: ask another one"),
+        Component::Primary if total > 0 => {}
+        Component::Primary | Component::NonPrimary => {
+            return none(
+                "the node has no majority now: nothing can be committed here until one is back",
+            );
+        }
     }
     assign(total, &mut voters);
     let mut weights: Vec<(u64, &str)> = voters
@@ -127,7 +133,7 @@ mod tests {
             name: format!("n{i}"),
             weight: *weight,
         });
-        losses(true, total, voters.collect()).survives
+        losses(Component::Primary, total, voters.collect()).survives
     }
 
     #[test]
@@ -153,7 +159,7 @@ mod tests {
             name: format!("n{weight}"),
             weight: Some(weight),
         });
-        let found = losses(true, 3, voters.into());
+        let found = losses(Component::Primary, 3, voters.into());
         assert_eq!(found.survives, 0);
         assert!(
             found.why.contains("without n2 the other one waits"),
@@ -174,13 +180,17 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert!(
-            losses(true, 2, voters(2))
+            losses(Component::Primary, 2, voters(2))
                 .why
                 .contains("add a node or an arbitrator")
         );
-        assert!(losses(false, 0, voters(3)).why.contains("no majority"));
         assert!(
-            losses(true, 3, voters(3))
+            losses(Component::NonPrimary, 0, voters(3))
+                .why
+                .contains("no majority")
+        );
+        assert!(
+            losses(Component::Primary, 3, voters(3))
                 .why
                 .contains("3 votes, a majority is 2")
         );

@@ -17,6 +17,16 @@ pub(crate) const STAGES: [&str; 5] = [
     "commit_order",
 ];
 
+/// A node's place in the cluster, by `wsrep_cluster_status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Component {
+    Primary,
+    /// The node is connected, and waits for a majority.
+    NonPrimary,
+    /// The node has disconnected, by an error of its own or by an operator. It does not come back by itself.
+    Left,
+}
+
 /// A node's sample, with access by meaning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
@@ -69,8 +79,16 @@ impl Node {
         self.variable("wsrep_node_name")
     }
 
+    pub(crate) fn component(&self) -> Component {
+        match self.status("wsrep_cluster_status") {
+            "Primary" => Component::Primary,
+            "Disconnected" => Component::Left,
+            _ => Component::NonPrimary,
+        }
+    }
+
     pub(crate) fn is_primary(&self) -> bool {
-        self.status("wsrep_cluster_status") == "Primary"
+        self.component() == Component::Primary
     }
 
     /// `wsrep_local_state`: 4 is Synced.

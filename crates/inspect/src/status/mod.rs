@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::losses::{Losses, losses, voters};
 use crate::members;
+use crate::node::Component;
 use crate::survey::Survey;
 use crate::text::{self, bounded, shown};
 use notes::notes;
@@ -38,6 +39,8 @@ struct Cluster {
     name: String,
     uuid: String,
     primary: bool,
+    /// Whether the node that was asked has left the cluster.
+    left: bool,
     size: i64,
     weight: i64,
     leader: Option<String>,
@@ -68,6 +71,7 @@ impl StatusReport {
             name: bounded(first.variable("wsrep_cluster_name")),
             uuid: bounded(first.status("wsrep_cluster_state_uuid")),
             primary: first.is_primary(),
+            left: first.component() == Component::Left,
             size: first.whole("wsrep_cluster_size").unwrap_or(0),
             weight: first.whole("wsrep_cluster_weight").unwrap_or(0),
             leader: (!leader.is_empty()).then(|| bounded(leader)),
@@ -76,7 +80,7 @@ impl StatusReport {
         let report = Self {
             version: 1,
             losses: losses(
-                cluster.primary,
+                first.component(),
                 u64::try_from(cluster.weight).unwrap_or(0),
                 voters(
                     survey.nodes(),
@@ -101,10 +105,10 @@ impl StatusReport {
     /// The report as text for a terminal.
     pub fn text(&self) -> String {
         let cluster = &self.cluster;
-        let component = if cluster.primary {
-            "Primary"
-        } else {
-            "non-Primary"
+        let component = match (cluster.primary, cluster.left) {
+            (true, _) => "Primary",
+            (false, false) => "non-Primary",
+            (false, true) => "Disconnected",
         };
         let leader = cluster.leader.as_deref().map_or(String::new(), |name| {
             let term = cluster

@@ -2,17 +2,24 @@
 
 use super::StatusReport;
 use crate::members::unless_arbitrators;
+use crate::node::{Component, Node};
 use crate::survey::Survey;
 use crate::text::{clipped, shown};
 
 /// Returns the sentences on the faults of the cluster.
 pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
     let mut notes = Vec::new();
-    if !report.cluster.primary {
-        notes.push(
+    match survey.first().map(Node::component) {
+        Some(Component::NonPrimary) => notes.push(
             "this node has no majority, and takes no statements: ask `trireme why-waiting --dir DATADIR` on its machine"
                 .to_owned(),
-        );
+        ),
+        Some(Component::Left) => notes.push(
+            "this node has left the cluster, and takes no statements: its error log says why, and so does `trireme \
+             why-waiting --dir DATADIR` on its machine; mend the cause, then: systemctl restart mariadb"
+                .to_owned(),
+        ),
+        Some(Component::Primary) | None => {}
     }
     for absent in [&report.missing, &report.perhaps_missing] {
         if absent.is_empty() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::log_reach::{log_minutes, log_seqnos};
-use crate::node::Node;
+use crate::node::{Component, Node};
 use crate::survey::Member;
 use crate::text::{bounded, clipped};
 
@@ -89,10 +89,11 @@ pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
     };
     let committed = node.whole("wsrep_last_committed");
     let behind = committed.map(|committed| (newest - committed).max(0));
-    let state = match node.is_primary() {
-        true => bounded(node.status("wsrep_local_state_comment")),
-        // A node without a majority reports "Initialized", which says less.
-        false => "no majority".to_owned(),
+    let state = match node.component() {
+        Component::Primary => bounded(node.status("wsrep_local_state_comment")),
+        // Such a node reports "Initialized", which says less.
+        Component::NonPrimary => "no majority".to_owned(),
+        Component::Left => "has left".to_owned(),
     };
     Row {
         name: Some(bounded(node.name())),

@@ -149,6 +149,22 @@ fn without_a_majority_the_next_command_is_named() {
 }
 
 #[test]
+fn a_node_that_has_left_waits_for_no_majority() {
+    let left = [
+        ("wsrep_cluster_status", "Disconnected"),
+        ("wsrep_cluster_weight", "0"),
+    ];
+    let report = report(vec![node("node1", &left)]);
+    let text = report.text();
+    assert!(text.starts_with("cluster shop: Disconnected"), "{text}");
+    assert!(text.contains("node1*  has left"), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("this node has left the cluster"), "{text}");
+    assert!(flat.contains("systemctl restart mariadb"), "{text}");
+    assert!(!flat.contains("no majority"), "{text}");
+}
+
+#[test]
 fn hostile_names_do_no_harm() {
     let name = format!("\u{1b}]0;x\u{7}{}", "n".repeat(100_000));
     let changes = [

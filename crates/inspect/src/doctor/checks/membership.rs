@@ -4,16 +4,34 @@ use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::losses::{losses, voters};
 use crate::members::{Absent, unless_arbitrators};
-use crate::node::Node;
+use crate::node::{Component, Node};
 
 pub(crate) fn majority(facts: &Facts) -> Finding {
-    let without = facts.those(|node| !node.is_primary());
-    match without.is_empty() {
-        true => Finding::ok("all nodes that answered are in the primary component"),
-        false => Finding::failed(
-            format!("no majority, so no statements: {}", list(&without)),
+    let are = |component| facts.those(|node| node.component() == component);
+    let kinds = [
+        (
+            "no majority, so no statements",
+            are(Component::NonPrimary),
             "bring the missing members back; `trireme why-waiting --dir DATADIR` on the node names them",
         ),
+        (
+            "has left the cluster",
+            are(Component::Left),
+            "a node that has left: its error log says why, and so does `trireme why-waiting --dir DATADIR` on its machine; \
+             mend the cause, then: systemctl restart mariadb",
+        ),
+    ];
+    let mut texts = Vec::new();
+    let mut remedies = Vec::new();
+    for (what, names, remedy) in kinds {
+        if !names.is_empty() {
+            texts.push(format!("{what}: {}", list(&names)));
+            remedies.push(remedy);
+        }
+    }
+    match texts.is_empty() {
+        true => Finding::ok("all nodes that answered are in the primary component"),
+        false => Finding::failed(texts.join("; "), remedies.join("; ")),
     }
 }
 
@@ -113,7 +131,7 @@ pub(crate) fn loss(facts: &Facts) -> Finding {
     let total = first
         .whole("wsrep_cluster_weight")
         .and_then(|sum| u64::try_from(sum).ok());
-    let losses = losses(first.is_primary(), total.unwrap_or(0), voters);
+    let losses = losses(first.component(), total.unwrap_or(0), voters);
     match losses.survives {
         0 => Finding::failed(
             format!("survives the loss of no member now: {}", losses.why),

@@ -219,6 +219,31 @@ fn a_node_that_may_be_the_arbitrator_is_not_said_to_be_there() {
     assert!(found.remedy.contains("start mariadb"), "{}", found.remedy);
 }
 
+/// A node leaves by an error of its own; other members cannot bring it back.
+#[test]
+fn a_node_that_has_left_is_told_from_one_without_a_majority() {
+    let mut facts = healthy();
+    facts.nodes[1] = seen("node2", &[("wsrep_cluster_status", "Disconnected")]);
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "majority");
+    assert_eq!(found.result, Outcome::Failed);
+    assert_eq!(found.text, "has left the cluster: node2");
+    assert!(found.remedy.contains("error log"), "{}", found.remedy);
+    assert!(
+        found.remedy.contains("systemctl restart mariadb"),
+        "{}",
+        found.remedy
+    );
+    facts.nodes[2] = seen("node3", &[("wsrep_cluster_status", "non-Primary")]);
+    let report = DoctorReport::of(&facts);
+    let text = &check(&report, "majority").text;
+    assert!(
+        text.contains("no majority, so no statements: node3"),
+        "{text}"
+    );
+    assert!(text.contains("has left the cluster: node2"), "{text}");
+}
+
 #[test]
 fn an_error_log_that_was_not_read_is_looked_for_in_the_journal() {
     let mut facts = healthy();
