@@ -11,25 +11,36 @@ pub(crate) fn log_seqnos(node: &Node) -> Option<i64> {
     Some((committed - down_to + 1).max(0))
 }
 
-/// The minutes of commits that the log can serve, at the average rate since the server's start. None if the log begins
-/// with the first write-set and is not full, or if the cluster commits nothing.
-pub(crate) fn log_minutes(node: &Node) -> Option<f64> {
-    let seqnos = log_seqnos(node)? as f64;
-    let per_second = commits_per_second(node)?;
+/// How far back a log reaches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reach {
+    /// The log begins with the first write-set, and is not full.
+    All,
+    /// The minutes of commits, at the average rate since FLUSH STATUS.
+    Minutes(f64),
+    /// The number of write-sets: the rate is unknown, because nothing was committed since FLUSH STATUS.
+    Seqnos(i64),
+}
+
+/// The reach of the node's log. None if the node does not tell it.
+pub(crate) fn log_reach(node: &Node) -> Option<Reach> {
+    let seqnos = log_seqnos(node)?;
     let reaches_first = node.whole("wsrep_local_cached_downto") == Some(1);
     if reaches_first
         && node.number("wsrep_trireme_log_bytes").is_none_or(|used| {
             bytes(node.option("gcache.size")).is_some_and(|size| used < size as f64)
         })
     {
-        return None;
+        return Some(Reach::All);
     }
-    (per_second > 0.0).then(|| seqnos / per_second / 60.0)
+    Some(match commits_per_second(node) {
+        Some(rate) if rate > 0.0 => Reach::Minutes(seqnos as f64 / rate / 60.0),
+        _ => Reach::Seqnos(seqnos),
+    })
 }
 
-/// The cluster's write-sets per second since the server's start.
-pub(crate) fn commits_per_second(node: &Node) -> Option<f64> {
+/// The cluster's write-sets per second since FLUSH STATUS.
+fn commits_per_second(node: &Node) -> Option<f64> {
     let seen = node.number("wsrep_replicated")? + node.number("wsrep_received")?;
-    let uptime = node.number("uptime").filter(|seconds| *seconds > 0.0)?;
-    Some(seen / uptime)
+    Some(seen / node.counted_s()?)
 }

@@ -58,6 +58,14 @@ impl Node {
         self.status(name).parse().ok()
     }
 
+    /// The seconds since FLUSH STATUS, which resets the counters, or since the server's start.
+    pub(crate) fn counted_s(&self) -> Option<f64> {
+        let uptime = self.number("uptime")?;
+        let since_flush = self.number("uptime_since_flush_status");
+        let seconds = since_flush.map_or(uptime, |seconds| seconds.min(uptime));
+        (seconds > 0.0).then_some(seconds)
+    }
+
     /// A system variable; empty if there is none.
     pub(crate) fn variable(&self, name: &str) -> &str {
         self.sample.variable(name)

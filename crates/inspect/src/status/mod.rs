@@ -151,6 +151,9 @@ impl StatusReport {
         out += &text::table(&header, &right, &rows);
         out.push('\n');
         out += "lag: write-sets to commit; log: for how long a node may be away and catch up\n";
+        if self.members.iter().any(Row::has_unknown_rate) {
+            out += "(ws: for so many write-sets; nothing was committed since FLUSH STATUS)\n";
+        }
         for note in &self.notes {
             out += &text::wrapped(&format!("! {note}"), 2);
         }

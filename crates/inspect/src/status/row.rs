@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::log_reach::{log_minutes, log_seqnos};
+use crate::log_reach::{Reach, log_reach, log_seqnos};
 use crate::node::{Component, Node};
 use crate::survey::Member;
 use crate::text::{bounded, clipped};
@@ -24,8 +24,10 @@ pub(super) struct Row {
     library: Option<String>,
     /// The number of write-sets that the node's log can serve to a returning node.
     log_seqnos: Option<i64>,
-    /// The same in minutes, at the average rate since the server's start; absent if the cluster commits nothing.
+    /// The same in minutes, at the average rate since FLUSH STATUS; `null` if the log has all, or the rate is unknown.
     log_minutes: Option<f64>,
+    /// Whether nothing was dropped from the log yet.
+    log_has_all: Option<bool>,
     log_bytes: Option<i64>,
     /// The reason why the member did not answer.
     error: Option<String>,
@@ -35,6 +37,11 @@ pub(super) struct Row {
 const NAME_CHARS: usize = 16;
 
 impl Row {
+    /// Whether the table shows the log's reach in write-sets, because the rate of commits is unknown.
+    pub(super) fn has_unknown_rate(&self) -> bool {
+        self.log_minutes.is_none() && self.log_has_all == Some(false)
+    }
+
     /// The cells of the table.
     pub(super) fn cells(&self) -> Vec<String> {
         let number = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
@@ -67,7 +74,8 @@ impl Row {
                 }
                 (Some(minutes), _) if minutes >= 120.0 => format!("{:.0} h", minutes / 60.0),
                 (Some(minutes), _) => format!("{minutes:.0} min"),
-                (None, Some(_)) => "all".to_owned(),
+                (None, _) if self.log_has_all == Some(true) => "all".to_owned(),
+                (None, Some(seqnos)) => format!("{seqnos} ws"),
                 (None, None) => "-".to_owned(),
             },
             clipped(&self.address, 48),
@@ -75,6 +83,7 @@ impl Row {
     }
 }
 
+/// The row of a member. `newest` is the last committed write-set of all nodes.
 pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
     let address = bounded(&member.endpoint.to_string());
     let node = match &member.answer {
@@ -95,6 +104,7 @@ pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
         Component::NonPrimary => "no majority".to_owned(),
         Component::Left => "has left".to_owned(),
     };
+    let reach = log_reach(node);
     Row {
         name: Some(bounded(node.name())),
         address,
@@ -109,7 +119,11 @@ pub(super) fn row(member: &Member, leader: &str, newest: i64) -> Row {
         weight: node.weight(),
         library: Some(bounded(node.status("wsrep_provider_version"))),
         log_seqnos: log_seqnos(node),
-        log_minutes: log_minutes(node),
+        log_minutes: match reach {
+            Some(Reach::Minutes(minutes)) => Some(minutes),
+            Some(Reach::All | Reach::Seqnos(_)) | None => None,
+        },
+        log_has_all: reach.map(|reach| reach == Reach::All),
         log_bytes: node.whole("wsrep_trireme_log_bytes"),
         error: None,
     }

@@ -55,6 +55,43 @@ fn what_the_provider_tells_is_shown() {
     assert!(!text.contains("older library"), "{text}");
 }
 
+/// After a restart or FLUSH STATUS the rate of commits is unknown, and the log may lack most of them.
+#[test]
+fn a_log_whose_rate_is_unknown_has_not_all() {
+    let idle = [
+        ("wsrep_local_cached_downto", "501"),
+        ("wsrep_replicated", "0"),
+        ("wsrep_received", "0"),
+    ];
+    let report = report(vec![node("node1", &idle), node("node2", &[])]);
+    let text = report.text();
+    let cells = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (first, second) = (cells("node1").unwrap(), cells("node2").unwrap());
+    assert!(first.contains(" 500 ws 192.0.2.1:3306"), "{text}");
+    assert!(second.contains(" all 192.0.2.2:3306"), "{text}");
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["members"][0]["log_has_all"], false);
+    assert_eq!(json["members"][0]["log_minutes"], serde_json::Value::Null);
+    assert_eq!(json["members"][1]["log_has_all"], true);
+}
+
+/// The counters begin anew at FLUSH STATUS, but the uptime does not.
+#[test]
+fn the_rate_of_commits_is_since_flush_status() {
+    let flushed = [
+        ("wsrep_local_cached_downto", "401"),
+        ("wsrep_replicated", "60"),
+        ("wsrep_received", "0"),
+        ("uptime", "360000"),
+        ("uptime_since_flush_status", "60"),
+    ];
+    let text = report(vec![node("node1", &flushed)]).text();
+    assert!(text.contains("10 min"), "{text}");
+}
+
 #[test]
 fn an_earlier_version_names_the_leader_by_the_variables_old_name() {
     let told = [

@@ -3,7 +3,7 @@
 use crate::doctor::facts::{Facts, Host, list};
 use crate::doctor::finding::Finding;
 use crate::doctor::outages::longest_outage_s;
-use crate::log_reach::{commits_per_second, log_minutes};
+use crate::log_reach::{Reach, log_reach};
 use crate::node::{Node, bytes};
 
 /// The hours until a growing backlog fills the disk: few, and very few.
@@ -62,11 +62,10 @@ pub(crate) fn backlog(facts: &Facts) -> Finding {
     with_host(facts, |host, node| {
         let written = ["wsrep_replicated_bytes", "wsrep_received_bytes"];
         let written: f64 = written.iter().filter_map(|name| node.number(name)).sum();
-        let uptime = node.number("uptime").filter(|seconds| *seconds > 0.0);
-        let (Some(uptime), Some((free, _))) = (uptime, host.log_volume) else {
+        let (Some(counted_s), Some((free, _))) = (node.counted_s(), host.log_volume) else {
             return Finding::unknown("the volume of the log cannot be examined");
         };
-        let per_hour = written / uptime * 3600.0;
+        let per_hour = written / counted_s * 3600.0;
         let hours = if per_hour > 0.0 {
             free as f64 / per_hour
         } else {
@@ -102,14 +101,21 @@ pub(crate) fn ist_window(facts: &Facts) -> Finding {
         }
         (None, _) => assumed,
     };
-    let Some(minutes) = log_minutes(node) else {
-        return match commits_per_second(node) {
-            Some(_) => Finding::ok(format!("the log still has all commits; {what}")),
-            None => Finding::unknown("the node does not tell what its log has"),
-        };
+    let minutes = match log_reach(node) {
+        Some(Reach::Minutes(minutes)) => minutes,
+        Some(Reach::All) => {
+            return Finding::ok(format!("the log still has all commits; {what}"));
+        }
+        Some(Reach::Seqnos(seqnos)) => {
+            return Finding::unknown(format!(
+                "the log has the last {seqnos} write-sets; nothing was committed since the start or FLUSH STATUS, so it is \
+                 unknown for how long they suffice; {what}"
+            ));
+        }
+        None => return Finding::unknown("the node does not tell what its log has"),
     };
     let text = format!(
-        "the log reaches back {minutes:.0} min, at the rate of commits since the start; {what}"
+        "the log reaches back {minutes:.0} min, at the rate of commits since FLUSH STATUS; {what}"
     );
     match minutes * 60.0 < 2.0 * outage_s {
         false => Finding::ok(text),

@@ -28,11 +28,7 @@ pub(crate) fn paused(facts: &Facts) -> Finding {
 
 fn paused_share(node: &Node) -> f64 {
     let paced_ns = node.number("wsrep_trireme_paced_ns").unwrap_or(0.0);
-    let uptime = node
-        .number("uptime")
-        .filter(|seconds| *seconds > 0.0)
-        .unwrap_or(f64::INFINITY);
-    let paced = paced_ns / 1e9 / uptime;
+    let paced = paced_ns / 1e9 / node.counted_s().unwrap_or(f64::INFINITY);
     node.number("wsrep_flow_control_paused")
         .unwrap_or(0.0)
         .max(paced)

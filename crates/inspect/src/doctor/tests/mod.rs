@@ -254,6 +254,39 @@ fn an_error_log_that_was_not_read_is_looked_for_in_the_journal() {
 }
 
 #[test]
+fn a_log_whose_rate_is_unknown_does_not_pass() {
+    const IDLE: Changes = &[
+        ("wsrep_local_cached_downto", "501"),
+        ("wsrep_replicated", "0"),
+        ("wsrep_received", "0"),
+    ];
+    let mut facts = healthy();
+    facts.nodes[0] = seen("node1", IDLE);
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "ist-window");
+    assert_eq!(found.result, Outcome::Unknown);
+    assert!(
+        found.text.contains("the last 500 write-sets"),
+        "{}",
+        found.text
+    );
+}
+
+#[test]
+fn the_backlog_grows_at_the_rate_since_flush_status() {
+    const FLUSHED: Changes = &[
+        ("uptime", "36000000"),
+        ("uptime_since_flush_status", "3600"),
+    ];
+    let mut facts = healthy();
+    facts.nodes[0] = seen("node1", FLUSHED);
+    facts.host.as_mut().unwrap().log_volume = Some((6_000_000, 20_000_000));
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "backlog");
+    assert_eq!(found.result, Outcome::Failed, "{}", found.text);
+}
+
+#[test]
 fn nobody_is_no_reason_to_panic() {
     let report = DoctorReport::of(&Facts::default());
     assert!(report.checks.len() >= 25);
