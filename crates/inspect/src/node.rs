@@ -1,10 +1,16 @@
 //! The variables of one node, and the values that several reports derive from them. Pure.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use trireme_agent::Sample;
 use trireme_node::options::{parse_duration, parse_int};
+use trireme_node::url::HostPort;
 
+use crate::address;
+
+/// The default of `base_port`.
+const GROUP_PORT: u16 = 4567;
 /// Our `wsrep_provider_name`.
 pub(crate) const TRIREME: &str = "Trireme";
 
@@ -108,11 +114,29 @@ impl Node {
         self.is_primary() && self.state() == 4 && self.status("wsrep_ready") == "ON"
     }
 
-    /// The node's group address, `host:port`.
+    /// The node's group address, `host:port`: the host on which it listens, or else that of `wsrep_node_address`.
     pub(crate) fn group_address(&self) -> Option<String> {
-        let host = self.option("base_host");
-        let port = self.option("base_port").parse().ok()?;
-        (!host.is_empty()).then(|| crate::address::joined(host.trim_matches(['[', ']']), port))
+        let listen = HostPort::parse_with_scheme(self.option("gmcast.listen_addr")).ok();
+        let port = (listen.as_ref()).map_or(self.base_port(), |at| at.port_or(self.base_port()));
+        let is_unspecified = |host: &String| {
+            let ip = host.parse::<IpAddr>();
+            ip.is_ok_and(|ip| ip.is_unspecified())
+        };
+        let host = listen
+            .map(|at| at.host)
+            .filter(|host| !is_unspecified(host));
+        let host = host.unwrap_or_else(|| self.option("base_host").to_owned());
+        (!host.is_empty()).then(|| address::joined(&host, port))
+    }
+
+    /// The port of group addresses that name none.
+    fn base_port(&self) -> u16 {
+        self.option("base_port").parse().unwrap_or(GROUP_PORT)
+    }
+
+    /// The group addresses in the node's `wsrep_cluster_address`, as `host:port`.
+    pub(crate) fn named(&self) -> Vec<String> {
+        address::named(self.variable("wsrep_cluster_address"), self.base_port())
     }
 
     pub(crate) fn weight(&self) -> Option<u64> {

@@ -97,7 +97,7 @@ impl StatusReport {
             cluster,
         };
         Self {
-            notes: notes(&report, survey),
+            notes: notes(&report, survey, absent.others),
             ..report
         }
     }

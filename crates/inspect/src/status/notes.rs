@@ -1,13 +1,13 @@
 //! The notes of the status report: one sentence for each fault.
 
 use super::StatusReport;
-use crate::members::unless_arbitrators;
+use crate::members::unless;
 use crate::node::{Component, Node};
 use crate::survey::Survey;
 use crate::text::{clipped, shown};
 
-/// Returns the sentences on the faults of the cluster.
-pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
+/// Returns the sentences on the faults of the cluster. `others` members go by an unknown address.
+pub(super) fn notes(report: &StatusReport, survey: &Survey, others: usize) -> Vec<String> {
     let mut notes = Vec::new();
     match survey.first().map(Node::component) {
         Some(Component::NonPrimary) => notes.push(
@@ -32,7 +32,7 @@ pub(super) fn notes(report: &StatusReport, survey: &Survey) -> Vec<String> {
             .collect();
         notes.push(format!(
             "not here{}: {} (in wsrep_cluster_address): down, cut off, or taken out of the cluster for good",
-            unless_arbitrators(absent.len(), report.arbitrators),
+            unless(absent.len(), others, report.arbitrators),
             names.join(", ")
         ));
     }

@@ -3,7 +3,7 @@
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::losses::{losses, voters};
-use crate::members::{Absent, unless_arbitrators};
+use crate::members::{Absent, unless};
 use crate::node::{Component, Node};
 
 pub(crate) fn majority(facts: &Facts) -> Finding {
@@ -55,11 +55,13 @@ pub(crate) fn missing(facts: &Facts) -> Finding {
     let of = |addresses: &[String]| {
         format!(
             "named in wsrep_cluster_address, and not there{}: {}",
-            unless_arbitrators(addresses.len(), facts.arbitrators),
+            unless(addresses.len(), facts.absent.others, facts.arbitrators),
             list(addresses)
         )
     };
-    let Absent { missing, doubtful } = &facts.absent;
+    let Absent {
+        missing, doubtful, ..
+    } = &facts.absent;
     if !missing.is_empty() {
         return Finding::failed(of(missing), remedy);
     }
@@ -240,7 +242,7 @@ pub(crate) fn lost_commits(facts: &Facts) -> Finding {
 
 pub(crate) fn addresses(facts: &Facts) -> Finding {
     let named = |node: &Node| {
-        let mut named = crate::address::named(node.variable("wsrep_cluster_address"));
+        let mut named = node.named();
         named.sort();
         named.join(",")
     };
@@ -254,8 +256,7 @@ pub(crate) fn addresses(facts: &Facts) -> Finding {
 }
 
 pub(crate) fn bootstrap_address(facts: &Facts) -> Finding {
-    let empty = facts
-        .those(|node| crate::address::named(node.variable("wsrep_cluster_address")).is_empty());
+    let empty = facts.those(|node| node.named().is_empty());
     match empty.is_empty() {
         true => Finding::ok("no node would found a cluster of its own at its next start"),
         false => Finding::failed(

@@ -122,7 +122,7 @@ pub(crate) fn alike(facts: &Facts) -> Finding {
 pub(crate) fn expected_founders(facts: &Facts) -> Finding {
     let wrong = facts.those(|node| {
         let expected = node.option("pc.bootstrap_expect").parse().unwrap_or(0);
-        let named = crate::address::named(node.variable("wsrep_cluster_address")).len();
+        let named = node.named().len();
         expected > 0 && expected != named
     });
     match wrong.is_empty() {
