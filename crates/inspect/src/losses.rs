@@ -8,23 +8,24 @@ use crate::node::{Component, Node};
 #[derive(Clone, Debug)]
 pub(crate) struct Voter {
     pub(crate) name: String,
-    /// None if the member was not asked, or has no database.
+    /// None if the member was not asked.
     pub(crate) weight: Option<u64>,
 }
 
-/// The voters of a view: nodes that answered, the names of members that did not, and arbitrators.
+/// The voters of a view: nodes that answered, the names of members that did not, and the number of members without an
+/// address for clients.
 pub(crate) fn voters<'a>(
     nodes: impl Iterator<Item = &'a Node>,
     silent: impl Iterator<Item = String>,
-    arbitrators: usize,
+    without_address: usize,
 ) -> Vec<Voter> {
     // A joiner has no vote until it is Joined.
     let of_nodes = nodes.filter(|node| node.state() >= 2).map(|node| Voter {
         name: node.name().to_owned(),
         weight: node.weight(),
     });
-    let arbitrators = (0..arbitrators).map(|_| "arbitrator".to_owned());
-    let others = silent.chain(arbitrators);
+    let without = (0..without_address).map(|_| "a member without address".to_owned());
+    let others = silent.chain(without);
     of_nodes
         .chain(others.map(|name| Voter { name, weight: None }))
         .collect()

@@ -49,7 +49,7 @@ pub(crate) fn absent(survey: &Survey) -> Absent {
     };
     let (missing, doubtful) = match unmatched {
         n if n <= others => (Vec::new(), addresses),
-        n if n <= others + survey.without_database() => (Vec::new(), [addresses, names].concat()),
+        n if n <= others + survey.without_address() => (Vec::new(), [addresses, names].concat()),
         _ => (addresses, doubtful_names),
     };
     let others = if missing.is_empty() && doubtful.is_empty() {
@@ -97,8 +97,8 @@ fn is_host_name(host: &str, own: &str) -> bool {
 pub(crate) fn unless(addresses: usize, others: usize, without: usize) -> &'static str {
     match (addresses, others, without) {
         (_, 0, 0) => "",
-        (1, 0, _) => ", unless it is the arbitrator",
-        (_, 0, _) => ", except arbitrators",
+        (1, 0, _) => ", unless it is the arbitrator or listens for clients on loopback only",
+        (_, 0, _) => ", except arbitrators and servers that listen for clients on loopback only",
         (1, ..) => ", unless it is a member under another address",
         _ => ", except members under another address",
     }

@@ -27,7 +27,7 @@ pub struct Survey {
     members: Vec<Member>,
     /// The index of the member that was asked first.
     first: usize,
-    without_database: usize,
+    without_address: usize,
     left_off: usize,
 }
 
@@ -36,19 +36,10 @@ impl Survey {
     /// server does not answer. Another member that does not answer is reported as silent.
     pub fn take(login: &Login) -> Result<Self, Refusal> {
         let first = ask(login)?;
-        let incoming = first.status("wsrep_incoming_addresses").to_owned();
-        let entries: Vec<&str> = incoming.split(',').collect();
-        let own = usize::try_from(first.whole("wsrep_local_index").unwrap_or(-1)).ok();
-        let is_view = !incoming.is_empty() && own.is_some_and(|own| own < entries.len());
-        let mut found: Vec<Option<Endpoint>> = Vec::new();
-        if is_view {
-            found = entries
-                .iter()
-                .map(|entry| address::endpoint(entry))
-                .collect();
-        }
-        let without_database = found.iter().filter(|endpoint| endpoint.is_none()).count();
-        let endpoints: Vec<(usize, Endpoint)> = (found.into_iter().enumerate())
+        let places = Places::of(&first);
+        let own = places.own;
+        let without_address = places.without_address();
+        let endpoints: Vec<(usize, Endpoint)> = (places.endpoints.into_iter().enumerate())
             .filter_map(|(i, endpoint)| Some((i, endpoint?)))
             .collect();
         let left_off = endpoints.len().saturating_sub(MAX_MEMBERS);
@@ -83,17 +74,17 @@ impl Survey {
         Ok(Self {
             members,
             first: place,
-            without_database,
+            without_address,
             left_off,
         })
     }
 
     #[cfg(test)]
-    pub(crate) fn of(members: Vec<Member>, without_database: usize) -> Self {
+    pub(crate) fn of(members: Vec<Member>, without_address: usize) -> Self {
         Self {
             members,
             first: 0,
-            without_database,
+            without_address,
             left_off: 0,
         }
     }
@@ -129,14 +120,49 @@ impl Survey {
             .filter_map(|member| Some((&member.endpoint, member.answer.as_ref().err()?)))
     }
 
-    /// The number of arbitrators in the view.
-    pub(crate) fn without_database(&self) -> usize {
-        self.without_database
+    /// The number of other members in the view without an address for clients: arbitrators, and servers that listen on
+    /// loopback only, for which MariaDB leaves its place empty.
+    pub(crate) fn without_address(&self) -> usize {
+        self.without_address
     }
 
     /// The number of members beyond [`MAX_MEMBERS`], which were not asked.
     pub(crate) fn left_off(&self) -> usize {
         self.left_off
+    }
+}
+
+/// The places of a view: the addresses of its members for clients.
+#[derive(Debug, PartialEq, Eq)]
+struct Places {
+    /// The place of the node that tells them.
+    own: Option<usize>,
+    endpoints: Vec<Option<Endpoint>>,
+}
+
+impl Places {
+    /// Reads what a node tells. Without a view there is no place.
+    fn of(node: &Node) -> Self {
+        let incoming = node.status("wsrep_incoming_addresses");
+        let entries: Vec<&str> = incoming.split(',').collect();
+        let own = (node.whole("wsrep_local_index")).and_then(|own| usize::try_from(own).ok());
+        match own.filter(|own| !incoming.is_empty() && *own < entries.len()) {
+            None => Self {
+                own: None,
+                endpoints: Vec::new(),
+            },
+            own => Self {
+                own,
+                endpoints: entries.into_iter().map(address::endpoint).collect(),
+            },
+        }
+    }
+
+    /// The number of other members without an address.
+    fn without_address(&self) -> usize {
+        let places = self.endpoints.iter().enumerate();
+        let others = places.filter(|(place, _)| Some(*place) != self.own);
+        others.filter(|(_, endpoint)| endpoint.is_none()).count()
     }
 }
 
@@ -157,6 +183,24 @@ fn ask(login: &Login) -> Result<Node, Refusal> {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use crate::node::testing::node;
+
+    /// MariaDB leaves the place empty with bind-address=127.0.0.1, which Debian sets.
+    #[test]
+    fn the_own_place_is_no_arbitrators() {
+        let of = |incoming: &str, own: &str| {
+            let told = [
+                ("wsrep_incoming_addresses", incoming),
+                ("wsrep_local_index", own),
+            ];
+            Places::of(&node("node1", &told)).without_address()
+        };
+        assert_eq!(of(",,", "0"), 2);
+        assert_eq!(of(",192.0.2.2:3306,", "2"), 1);
+        assert_eq!(of("192.0.2.1:3306,192.0.2.2:3306,", "0"), 1);
+        assert_eq!(of("", "0"), 0);
+        assert_eq!(of(",,", "-1"), 0);
+    }
 
     /// A member that has said this, at its port of MariaDB.
     pub(crate) fn member(node: Node) -> Member {

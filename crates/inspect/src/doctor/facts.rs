@@ -19,6 +19,7 @@ pub(crate) struct Facts {
     pub(crate) first: usize,
     /// The members that did not answer: address and reason.
     pub(crate) silent: Vec<(String, String)>,
+    /// Members without an address for clients: arbitrators, and servers that listen on loopback only.
     pub(crate) arbitrators: usize,
     /// The group addresses in `wsrep_cluster_address` without a member.
     pub(crate) absent: Absent,

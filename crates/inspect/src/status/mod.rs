@@ -22,7 +22,7 @@ pub struct StatusReport {
     cluster: Cluster,
     losses: Losses,
     members: Vec<Row>,
-    /// Members without a database.
+    /// Members without an address for clients: arbitrators, and servers that listen on loopback only.
     arbitrators: usize,
     /// The number of members that were not asked, because there are too many.
     not_asked: usize,
@@ -85,11 +85,11 @@ impl StatusReport {
                 voters(
                     survey.nodes(),
                     survey.silent().map(|(endpoint, _)| endpoint.to_string()),
-                    survey.without_database(),
+                    survey.without_address(),
                 ),
             ),
             members,
-            arbitrators: survey.without_database(),
+            arbitrators: survey.without_address(),
             not_asked: survey.left_off(),
             missing: shortened(&absent.missing),
             perhaps_missing: shortened(&absent.doubtful),
@@ -116,10 +116,12 @@ impl StatusReport {
                 .map_or(String::new(), |term| format!(" (term {term})"));
             format!(", leader {}{term}", shown(name))
         });
+        let without =
+            "without an address for clients (arbitrators, or servers that listen on loopback only)";
         let arbitrators = match self.arbitrators {
             0 => String::new(),
-            1 => ", one of them an arbitrator".to_owned(),
-            n => format!(", {n} of them arbitrators"),
+            1 => format!(", one of them {without}"),
+            n => format!(", {n} of them {without}"),
         };
         let mut out = text::wrapped(
             &format!(

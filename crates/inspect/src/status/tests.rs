@@ -157,12 +157,27 @@ fn a_dead_node_beside_an_arbitrator_is_doubtful() {
     let survey = Survey::of(vec![member(node("node1", &two))], 1);
     let report = StatusReport::new(&survey);
     let flat = report.notes.join(" ");
-    let line = "not here, unless it is the arbitrator: 192.0.2.2:4567";
+    let line = "not here, unless it is the arbitrator or listens for clients on loopback only: 192.0.2.2:4567";
     assert!(flat.contains(line), "{flat}");
     assert!(report.losses.why.contains("bring back a missing member"));
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["perhaps_missing"][0], "192.0.2.2:4567");
     assert_eq!(json["missing"].as_array().unwrap().len(), 0);
+}
+
+/// No member tells an address for clients, the asked one neither.
+#[test]
+fn servers_on_loopback_count_like_others() {
+    let alone = member(node("node1", &[("wsrep_incoming_addresses", ",,")]));
+    let report = StatusReport::new(&Survey::of(vec![alone], 2));
+    assert_eq!(report.losses.survives, 1, "{}", report.losses.why);
+    let flat = report
+        .text()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let words = "3 member(s), 2 of them without an address for clients";
+    assert!(flat.contains(words), "{flat}");
 }
 
 #[test]

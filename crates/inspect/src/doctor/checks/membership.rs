@@ -42,6 +42,11 @@ pub(crate) fn answers(facts: &Facts) -> Finding {
         .map(|(address, reason)| format!("{address} ({reason})"))
         .collect();
     match silent.is_empty() {
+        true if facts.arbitrators > 0 => Finding::ok(format!(
+            "all members of the view with an address for clients answer; {} without one may be arbitrators, or servers \
+             that listen on loopback only",
+            facts.arbitrators
+        )),
         true => Finding::ok("all members of the view answer"),
         false => Finding::warning(
             format!("not examined: {}", list(&silent)),

@@ -214,7 +214,7 @@ fn a_node_that_may_be_the_arbitrator_is_not_said_to_be_there() {
     let report = DoctorReport::of(&facts);
     let found = check(&report, "missing-members");
     assert_eq!(found.result, Outcome::Unknown);
-    let words = "not there, unless it is the arbitrator: 192.0.2.9:4567";
+    let words = "not there, unless it is the arbitrator or listens for clients on loopback only: 192.0.2.9:4567";
     assert!(found.text.contains(words), "{}", found.text);
     assert!(found.remedy.contains("start mariadb"), "{}", found.remedy);
 }
