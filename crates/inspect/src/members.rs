@@ -19,7 +19,7 @@ pub(crate) struct Absent {
 
 /// Finds the absent members, as far as is known.
 pub(crate) fn absent(survey: &Survey) -> Absent {
-    let Some(first) = survey.nodes().next() else {
+    let Some(first) = survey.first() else {
         return Absent::default();
     };
     let mut named = first.named();

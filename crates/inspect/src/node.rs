@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use trireme_agent::Sample;
+use trireme_agent::{Endpoint, Sample};
 use trireme_node::options::{parse_duration, parse_int};
 use trireme_node::url::HostPort;
 
@@ -127,6 +127,31 @@ impl Node {
             .filter(|host| !is_unspecified(host));
         let host = host.unwrap_or_else(|| self.option("base_host").to_owned());
         (!host.is_empty()).then(|| address::joined(&host, port))
+    }
+
+    /// The node's address for clients, as it tells it to the others.
+    pub(crate) fn client_address(&self) -> Option<Endpoint> {
+        match self.variable("wsrep_node_incoming_address") {
+            "" | "AUTO" => {
+                let host = self.option("base_host");
+                let port = self.variable("port").parse().ok()?;
+                (!host.is_empty()).then(|| Endpoint::Tcp {
+                    host: address::canonical(host),
+                    port,
+                })
+            }
+            address => address::endpoint(address),
+        }
+    }
+
+    /// Whether both are the same process. A node that has left tells no member id.
+    pub(crate) fn is_same(&self, other: &Node) -> bool {
+        match self.status("wsrep_gcomm_uuid") {
+            "" => ["hostname", "port", "datadir", "wsrep_node_name"]
+                .iter()
+                .all(|name| self.variable(name) == other.variable(name)),
+            uuid => uuid == other.status("wsrep_gcomm_uuid"),
+        }
     }
 
     /// The port of group addresses that name none.

@@ -10,7 +10,7 @@ use trireme_testbed::{Server, Sql, StartMode, datadir, preload};
 
 use super::apart::QUICK;
 use super::full_disk::SmallDisk;
-use super::inspect::{PROGRAM, check, told};
+use super::inspect::{PROGRAM, check, json, told};
 use super::trial::{JOIN, SOON, Trial, await_true, provider};
 
 /// Time for a node to say why it waits: its file is written about once a second, and a hung flush is told after 5 s.
@@ -240,6 +240,12 @@ fn a_node_is_cut_off() {
         why(&trial, 2)
     });
     await_told(SOON, &["no majority", "why-waiting"], || status(&trial, 2));
+    // The cut-off node's index is of another view than its list of addresses.
+    let report = json(&trial, 2, &["status", "--json"]);
+    let members = report["members"].as_array().expect("a list");
+    let mut names: Vec<_> = (members.iter().filter_map(|member| member["name"].as_str())).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["node1", "node2", "node3"], "{report}");
     let gone = format!("not here: {}", group_address(&trial, 2));
     await_told(SOON, &[&gone], || status(&trial, 0));
     runbook("A node is cut off", "trireme why-waiting");

@@ -51,7 +51,7 @@ impl StatusReport {
     /// Makes the report of a survey.
     pub fn new(survey: &Survey) -> Self {
         // This fallback is never used: a survey always has its first node.
-        let first = survey.nodes().next().cloned().unwrap_or_default();
+        let first = survey.first().cloned().unwrap_or_default();
         let leader = match first.status("wsrep_trireme_leader") {
             "" => first.status("wsrep_trireme_sequencer"), // an earlier version
             name => name,

@@ -180,6 +180,26 @@ fn servers_on_loopback_count_like_others() {
     assert!(flat.contains(words), "{flat}");
 }
 
+/// The heading is about the node that was asked, which is not the first of its view.
+#[test]
+fn the_asked_node_is_the_one_that_is_reported() {
+    let cut_off = [
+        ("wsrep_cluster_status", "non-Primary"),
+        ("wsrep_cluster_size", "1"),
+    ];
+    let nodes = [
+        node("node1", &[]),
+        node("node2", &[]),
+        node("node3", &cut_off),
+    ];
+    let survey = Survey::with_first(nodes.map(member).into(), 2);
+    let text = StatusReport::new(&survey).text();
+    assert!(
+        text.starts_with("cluster shop: non-Primary, 1 member(s)"),
+        "{text}"
+    );
+}
+
 #[test]
 fn lost_commits_come_with_the_remedy() {
     let lost = [("wsrep_trireme_lost_from", "uuid:7")];
