@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trireme_agent::{Database, Login};
 
-use super::facts::{Facts, Process, Seen, Tables};
+use super::facts::{Facts, LONG_MS, Process, Seen, Tables};
 use super::host;
 use crate::address;
 use crate::members;
@@ -19,8 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ROWS: usize = 500;
 
 const NOW: &str = "SELECT UNIX_TIMESTAMP(NOW(6))";
-const PROCESSES: &str =
-    "SELECT ID, USER, COMMAND, TIME_MS, LEFT(INFO, 200) FROM information_schema.PROCESSLIST";
+/// The server's own threads come first: a user without PROCESS does not see them.
+const USERS: &str = "SELECT USER FROM information_schema.PROCESSLIST GROUP BY USER ORDER BY USER <> 'system user', USER";
 const WITHOUT_PRIMARY_KEY: &str = "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i \
     JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID \
     WHERE i.NAME = 'GEN_CLUST_INDEX' AND t.NAME NOT LIKE 'mysql/%' AND t.NAME NOT LIKE 'sys/%'";
@@ -71,9 +71,12 @@ pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
 /// Asks one node. A node without a majority answers none of the queries: it refuses SELECT.
 fn examine(login: Login, node: Node) -> Seen {
     let mut database = Database::new(login, TIMEOUT);
+    let clock_ms = clock(&mut database);
+    let users = users(&mut database);
     Seen {
-        clock_ms: clock(&mut database),
-        processes: processes(&mut database),
+        clock_ms,
+        statements: users.as_ref().and_then(|_| statements(&mut database)),
+        users,
         node,
     }
 }
@@ -97,23 +100,33 @@ fn clock(database: &mut Database) -> Option<(f64, f64)> {
     Some((there * 1000.0 - before - took / 2.0, took / 2.0))
 }
 
-fn processes(database: &mut Database) -> Option<Vec<Process>> {
-    let rows = database.rows(PROCESSES, MAX_ROWS).ok()?;
-    let processes: Vec<Process> = rows.into_iter().filter_map(process).collect();
-    // A user without PROCESS sees only its own connection, and no system user.
-    processes
+/// The users of all connections. None without the privilege PROCESS: such a user sees only its own connections.
+fn users(database: &mut Database) -> Option<Vec<String>> {
+    let rows = database.rows(USERS, MAX_ROWS).ok()?;
+    let users: Vec<String> = rows.into_iter().flatten().collect();
+    users
         .iter()
-        .any(|process| process.user == "system user")
-        .then_some(processes)
+        .any(|user| user == "system user")
+        .then_some(users)
+}
+
+/// The long statements of clients. The server filters and sorts them, because it may have more connections than
+/// `MAX_ROWS`.
+fn statements(database: &mut Database) -> Option<Vec<Process>> {
+    let query = format!(
+        "SELECT ID, USER, TIME_MS, LEFT(INFO, 1000) FROM information_schema.PROCESSLIST \
+         WHERE COMMAND IN ('Query', 'Execute') AND USER <> 'system user' AND TIME_MS >= {LONG_MS} ORDER BY TIME_MS DESC"
+    );
+    let rows = database.rows(&query, MAX_ROWS).ok()?;
+    Some(rows.into_iter().filter_map(process).collect())
 }
 
 fn process(row: Vec<String>) -> Option<Process> {
-    let [id, user, command, time_ms, statement] = row.try_into().ok()?;
+    let [id, user, time_ms, statement] = row.try_into().ok()?;
     let seconds = time_ms.parse::<f64>().ok()? / 1000.0;
     Some(Process {
         id,
         user,
-        command,
         seconds,
         statement,
     })

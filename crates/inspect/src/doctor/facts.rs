@@ -35,16 +35,21 @@ pub(crate) struct Seen {
     pub(crate) node: Node,
     /// The node's clock minus this machine's, and the possible error, both in ms.
     pub(crate) clock_ms: Option<(f64, f64)>,
-    /// All connections; None if the user lacks the privilege PROCESS, or the node has no majority.
-    pub(crate) processes: Option<Vec<Process>>,
+    /// The clients' long statements, the longest first; None if the user lacks the privilege PROCESS, or the node has
+    /// no majority.
+    pub(crate) statements: Option<Vec<Process>>,
+    /// The users of all connections; None likewise.
+    pub(crate) users: Option<Vec<String>>,
 }
 
-/// A connection.
+/// The milliseconds from which on a statement is long.
+pub(crate) const LONG_MS: u32 = 3000;
+
+/// A connection that executes a statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Process {
     pub(crate) id: String,
     pub(crate) user: String,
-    pub(crate) command: String,
     pub(crate) seconds: f64,
     pub(crate) statement: String,
 }

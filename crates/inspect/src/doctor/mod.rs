@@ -9,6 +9,7 @@ mod finding;
 mod host;
 mod outages;
 mod sst;
+mod statement;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,8 @@
 //! Checks of the server's settings.
 
-use crate::doctor::facts::{Facts, Seen, list};
+use crate::doctor::facts::{Facts, LONG_MS, Process, Seen, list};
 use crate::doctor::finding::Finding;
+use crate::doctor::statement::is_ddl;
 
 pub(crate) fn snapshot_isolation(facts: &Facts) -> Finding {
     let off = facts.those(|node| node.variable("innodb_snapshot_isolation") == "OFF");
@@ -160,16 +161,15 @@ pub(crate) fn binlog(facts: &Facts) -> Finding {
 
 /// Fails while a long DDL statement, which is a total-order action, holds up all commits.
 pub(crate) fn long_statement(facts: &Facts) -> Finding {
-    if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
+    if facts.nodes.iter().all(|seen| seen.statements.is_none()) {
         return Finding::unknown(
             "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
         );
     }
     let found = facts.nodes.iter().flat_map(ddl_of);
     let longest = found.max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
-    match longest {
-        None => Finding::ok("no ALTER or the like holds up the cluster"),
-        Some((seen, process)) => Finding::failed(
+    if let Some((seen, process)) = longest {
+        return Finding::failed(
             format!(
                 "a long statement holds up all commits: {} for {:.0} s on {}, connection {} of {}",
                 list(&[&process.statement]),
@@ -180,38 +180,32 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
             ),
             "wait for its end: MariaDB lets nobody kill it (error 1095). Next time: ALGORITHM=INSTANT, or wsrep_OSU_method=RSU \
              node by node, or pt-online-schema-change (docs/runbooks.md)",
+        );
+    }
+    // A statement holds up the whole cluster, whichever node a client has sent it to.
+    let silent = facts.silent.iter().map(|(address, _)| address.clone());
+    let closed = facts.nodes.iter().filter(|seen| seen.statements.is_none());
+    let closed = closed.map(|seen| seen.node.name().to_owned());
+    let hidden: Vec<String> = silent.chain(closed).collect();
+    match (hidden.is_empty(), facts.arbitrators) {
+        (true, 0) => Finding::ok("no ALTER or the like holds up the cluster"),
+        (true, _) => Finding::ok(
+            "no ALTER or the like is seen on the members that have an address for clients",
         ),
+        (false, _) => Finding::unknown(format!(
+            "no ALTER or the like is seen, but the statements on these were not shown: {}",
+            list(&hidden)
+        )),
     }
 }
 
-/// The seconds from which on a statement is long.
-const LONG_S: f64 = 3.0;
-
-/// The long DDL statements of clients on this node; the server's own threads, which apply it elsewhere, do not count.
-fn ddl_of(seen: &Seen) -> impl Iterator<Item = (&Seen, &crate::doctor::facts::Process)> {
-    let words = [
-        "ALTER",
-        "CREATE INDEX",
-        "CREATE UNIQUE",
-        "DROP INDEX",
-        "OPTIMIZE",
-        "RENAME",
-        "TRUNCATE",
-    ];
-    let is_ddl = move |statement: &str| {
-        let start: String = statement.trim_start().chars().take(20).collect();
-        words
-            .iter()
-            .any(|word| start.to_uppercase().starts_with(word))
-    };
-    let processes = seen.processes.iter().flatten();
-    processes
-        .filter(move |process| {
-            process.command == "Query"
-                && process.user != "system user"
-                && process.seconds >= LONG_S
-                && is_ddl(&process.statement)
-        })
+/// The long DDL statements of clients on this node.
+fn ddl_of(seen: &Seen) -> impl Iterator<Item = (&Seen, &Process)> {
+    let statements = seen.statements.iter().flatten();
+    let is_long = |process: &&Process| process.seconds * 1000.0 >= f64::from(LONG_MS);
+    statements
+        .filter(is_long)
+        .filter(|process| is_ddl(&process.statement))
         .map(move |process| (seen, process))
 }
 
@@ -225,9 +219,9 @@ pub(crate) fn load_balancer(facts: &Facts) -> Finding {
     let mut seen: Vec<String> = facts
         .nodes
         .iter()
-        .flat_map(|seen| seen.processes.iter().flatten())
-        .map(|process| process.user.clone())
+        .flat_map(|seen| seen.users.iter().flatten())
         .filter(|user| is_monitor(user))
+        .cloned()
         .collect();
     seen.sort();
     seen.dedup();
@@ -241,7 +235,7 @@ pub(crate) fn load_balancer(facts: &Facts) -> Finding {
             .option("repl.fc_desync_state")
             .eq_ignore_ascii_case("synced")
     });
-    if facts.nodes.iter().all(|seen| seen.processes.is_none()) {
+    if facts.nodes.iter().all(|seen| seen.users.is_none()) {
         return Finding::unknown(
             "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
         );

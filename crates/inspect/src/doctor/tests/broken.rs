@@ -108,10 +108,9 @@ pub(super) fn all_broken() -> Vec<Broken> {
             Failed,
             "ALTER TABLE d.t ADD x INT for 12 s on node2, connection 7 of app",
             |facts| {
-                facts.nodes[1].processes.as_mut().unwrap().push(Process {
+                facts.nodes[1].statements.as_mut().unwrap().push(Process {
                     id: "7".to_owned(),
                     user: "app".to_owned(),
-                    command: "Query".to_owned(),
                     seconds: 12.0,
                     statement: "ALTER TABLE d.t ADD x INT".to_owned(),
                 });
@@ -290,10 +289,8 @@ pub(super) fn all_broken() -> Vec<Broken> {
         ),
         node2!("read-only", Warning, "node2", ("@read_only", "ON")),
         cluster!("load-balancer", Warning, "proxysql_mon", |facts| {
-            facts.nodes[0].processes.as_mut().unwrap().push(Process {
-                user: "proxysql_mon".to_owned(),
-                ..Process::default()
-            });
+            let users = facts.nodes[0].users.as_mut().unwrap();
+            users.push("proxysql_mon".to_owned());
         }),
         host!("agent", Warning, "8077", |host| host.agent_answers = false),
         host!("start-timeout", Failed, "90 s", |host| host

@@ -43,14 +43,11 @@ const HEALTHY: Changes = &[
 
 fn seen(name: &str, changes: Changes) -> Seen {
     let all: Vec<_> = HEALTHY.iter().chain(changes).copied().collect();
-    let applier = Process {
-        user: "system user".to_owned(),
-        ..Process::default()
-    };
     Seen {
         node: node(name, &all),
         clock_ms: Some((5.0, 1.0)),
-        processes: Some(vec![applier]),
+        statements: Some(Vec::new()),
+        users: Some(vec!["system user".to_owned()]),
     }
 }
 
@@ -148,7 +145,8 @@ fn what_could_not_be_found_out_is_unknown_and_never_passes() {
     facts.host = None;
     facts.tables = Tables::default();
     for seen in &mut facts.nodes {
-        seen.processes = None;
+        seen.statements = None;
+        seen.users = None;
         seen.clock_ms = None;
     }
     let report = DoctorReport::of(&facts);
@@ -169,6 +167,67 @@ fn what_could_not_be_found_out_is_unknown_and_never_passes() {
         "{}",
         report.text(false)
     );
+}
+
+#[test]
+fn a_statement_on_a_node_that_was_not_examined_is_not_excluded() {
+    let mut facts = healthy();
+    facts.silent = vec![("192.0.2.3".to_owned(), "denied".to_owned())];
+    facts.nodes[1].statements = None;
+    let report = DoctorReport::of(&facts);
+    let found = check(&report, "long-statement");
+    assert_eq!(found.result, Outcome::Unknown);
+    for name in ["192.0.2.3", "node2"] {
+        assert!(found.text.contains(name), "{}", found.text);
+    }
+}
+
+#[test]
+fn statements_that_hold_up_the_cluster_are_known_in_all_spellings() {
+    let result = |statement: &str| {
+        let mut facts = healthy();
+        facts.nodes[1].statements.as_mut().unwrap().push(Process {
+            user: "app".to_owned(),
+            seconds: 12.0,
+            statement: statement.to_owned(),
+            ..Process::default()
+        });
+        check(&DoctorReport::of(&facts), "long-statement").result
+    };
+    for statement in [
+        "alter table t add x int",
+        "/* app:7 */ ALTER TABLE t ADD x INT",
+        "-- a comment\n# another\n  ALTER TABLE t ADD x INT",
+        "/*!40000 ALTER TABLE t DISABLE KEYS */",
+        "/*M!100100 ALTER TABLE t ADD x INT */",
+        "SET STATEMENT max_statement_time=0, lock_wait_timeout=5 FOR ALTER TABLE t ADD x INT",
+        "CREATE INDEX i ON t (x)",
+        "CREATE  UNIQUE\tINDEX i ON t (x)",
+        "CREATE FULLTEXT INDEX i ON t (x)",
+        "CREATE SPATIAL INDEX i ON t (x)",
+        "CREATE OR REPLACE INDEX i ON t (x)",
+        "CREATE OR REPLACE UNIQUE INDEX i ON t (x)",
+        "CREATE OR REPLACE TABLE t (x INT)",
+        "DROP TABLE t",
+        "DROP INDEX i ON t",
+        "DROP DATABASE d",
+        "OPTIMIZE TABLE t",
+        "TRUNCATE t",
+        "RENAME TABLE t TO u",
+    ] {
+        assert_eq!(result(statement), Outcome::Failed, "{statement}");
+    }
+    for statement in [
+        "",
+        "/* ALTER TABLE t",
+        "SELECT 'ALTER TABLE t'",
+        "SET STATEMENT max_statement_time=0 FOR SELECT SLEEP(9)",
+        "CREATE USER u",
+        "DROP TEMPORARY TABLE t",
+        "UPDATE t SET x = 1",
+    ] {
+        assert_eq!(result(statement), Outcome::Ok, "{statement}");
+    }
 }
 
 /// rsync encrypts by stunnel, which only the settings of `[sst]` ask for.
@@ -324,8 +383,7 @@ fn a_report_has_eighty_columns_and_harms_no_terminal() {
     let mut facts = healthy();
     facts.absent.missing = vec!["\u{1b}[2J".repeat(10_000); 100];
     facts.tables.without_primary_key = Some(vec!["d.\u{202e}evil".to_owned(); 100_000]);
-    facts.nodes[1].processes.as_mut().unwrap().push(Process {
-        command: "Query".to_owned(),
+    facts.nodes[1].statements.as_mut().unwrap().push(Process {
         seconds: 1e9,
         statement: format!("ALTER \n\u{7}{}", "x".repeat(1_000_000)),
         ..Process::default()
