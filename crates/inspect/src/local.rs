@@ -20,13 +20,15 @@ pub(crate) fn file_names(dir: &Path) -> io::Result<Vec<String>> {
 
 /// Reads a small text file, or the beginning of a large one.
 pub(crate) fn small(file: &Path) -> Option<String> {
+    read_small(file).ok()
+}
+
+fn read_small(file: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(file)
-        .ok()?
+    fs::File::open(file)?
         .take(MAX_SMALL_BYTES)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads the last `max_bytes` of a file.
@@ -87,13 +89,16 @@ pub(crate) fn log_files(dir: &Path, names: &[String]) -> LogFiles {
     }
 }
 
-/// The replica id of a data directory.
-pub(crate) fn replica(datadir: &Path) -> Option<String> {
-    let text = small(&datadir.join("trireme.gvwstate.dat"))?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("replica:"))?;
-    Some(line.trim().to_owned())
+/// The replica id of a directory with a node's files; None if it has none. Fails if the file cannot be read.
+pub(crate) fn replica(dir: &Path) -> io::Result<Option<String>> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let text = match read_small(&dir.join("trireme.gvwstate.dat")) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let line = text.lines().find_map(|line| line.strip_prefix("replica:"));
+    Ok(line.map(|line| line.trim().to_owned()))
 }
 
 #[cfg(test)]

@@ -68,9 +68,10 @@ pub(crate) struct Host {
     pub(crate) log_volume: Option<(u64, u64)>,
     /// The free and the total bytes of the volume with the data.
     pub(crate) data_volume: Option<(u64, u64)>,
+    /// The bytes of the write-set log; None if its directory cannot be read.
     pub(crate) log_bytes: Option<u64>,
-    /// The names of files `trireme-damaged-*`.
-    pub(crate) damaged: Vec<String>,
+    /// The names of files `trireme-damaged-*`; None likewise.
+    pub(crate) damaged: Option<Vec<String>>,
     /// The needed programs that were found.
     pub(crate) programs: BTreeSet<&'static str>,
     /// Whether the server's configuration asks for encrypted snapshots.
@@ -84,8 +85,8 @@ pub(crate) struct Host {
     /// The end of the server's error log, or of its unit's journal.
     pub(crate) error_log: Option<String>,
     pub(crate) security_files: Vec<SecurityFile>,
-    /// Other data directories with the same replica id.
-    pub(crate) same_replica: Vec<PathBuf>,
+    /// Other directories with the same replica id; None if the own id, or those beside it, cannot be read.
+    pub(crate) same_replica: Option<Vec<PathBuf>>,
     /// The seconds that systemd allows for the server's start; infinite if it has no limit.
     pub(crate) start_timeout_s: Option<f64>,
     /// Whether an agent answers at its default port.
@@ -99,8 +100,8 @@ pub(crate) struct SecurityFile {
     pub(crate) file: String,
     /// For certificates: the days until the first one expires, or the error on reading.
     pub(crate) days: Option<Result<i64, String>>,
-    /// The mode of a private file that too many users may read.
-    pub(crate) exposed: Option<u32>,
+    /// The mode of a private file that too many users may read, or the error on examining it.
+    pub(crate) exposed: Result<Option<u32>, String>,
 }
 
 impl Facts {

@@ -36,21 +36,23 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
     let datadir = PathBuf::from(node.variable("datadir"));
     fs::read_dir(&datadir).ok()?;
     let within = |name: &str| datadir.join(name);
-    let log_dir = match node.option("gcache.dir") {
-        "" => datadir.clone(),
-        dir => within(dir),
-    };
+    // The server's working directory is its data directory.
+    let log_dir = within(node.option("gcache.dir"));
     let pid = pid(&within(node.variable("pid_file")));
     let unit = pid.and_then(unit);
     let arguments = pid.and_then(|pid| words(&format!("/proc/{pid}/cmdline")));
-    let files = log_files(&log_dir, &file_names(&log_dir).unwrap_or_default());
+    let files = file_names(&log_dir).map(|names| log_files(&log_dir, &names));
+    let (log_bytes, damaged) = match files {
+        Ok(files) => (Some(files.bytes), Some(files.damaged)),
+        Err(_) => (None, None),
+    };
     Some(Host {
         log_volume: volume(&log_dir),
         data_volume: volume(&datadir),
-        log_bytes: Some(files.bytes),
-        damaged: files.damaged,
+        log_bytes,
+        damaged,
         programs: programs(),
-        mark_dir_in_memory: is_in_memory(Path::new(node.option("repl.mark_dir"))),
+        mark_dir_in_memory: is_in_memory(&within(node.option("repl.mark_dir"))),
         sst_encrypts: sst::encrypts(arguments.as_deref().unwrap_or_default()),
         arguments,
         environment: pid
@@ -63,8 +65,8 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
             "" => (unit.as_deref()).and_then(|unit| journal(unit, MAX_JOURNAL_LINES)),
             file => end_of(&within(file), MAX_LOG_BYTES),
         },
-        security_files: security_files(node),
-        same_replica: same_replica(&datadir),
+        security_files: security_files(node, &datadir),
+        same_replica: same_replica(&within(node.option("base_dir"))),
         start_timeout_s: unit.as_deref().and_then(start_timeout_s),
         agent_answers: agent_answers(),
     })
@@ -109,38 +111,55 @@ fn words(file: &str) -> Option<Vec<String>> {
     )
 }
 
-fn security_files(node: &Node) -> Vec<SecurityFile> {
+/// Examines the files that options name. The server finds a relative path from its data directory.
+fn security_files(node: &Node, datadir: &Path) -> Vec<SecurityFile> {
     let found = SECURITY_FILES
         .into_iter()
-        .filter_map(|(option, is_private)| {
-            let file = node.option(option);
-            let about = || fs::metadata(file).ok();
-            (!file.is_empty()).then(|| SecurityFile {
+        .filter(|(option, _)| !node.option(option).is_empty())
+        .map(|(option, is_private)| {
+            let path = datadir.join(node.option(option));
+            let file = path.display().to_string();
+            let exposed = match is_private {
+                true => fs::metadata(&path)
+                    .map(|about| exposed_mode(&about))
+                    .map_err(|error| error.to_string()),
+                false => Ok(None),
+            };
+            SecurityFile {
                 option,
-                file: file.to_owned(),
-                days: (!is_private).then(|| days_left(option, file).map_err(|e| e.to_string())),
-                exposed: (about().filter(|_| is_private)).and_then(|about| exposed_mode(&about)),
-            })
+                days: (!is_private).then(|| days_left(option, &file).map_err(|e| e.to_string())),
+                file,
+                exposed,
+            }
         });
     found.collect()
 }
 
-/// Finds data directories with the same replica id next to this one, where operators put copies.
-fn same_replica(datadir: &Path) -> Vec<PathBuf> {
-    let Some(own) = replica(datadir) else {
-        return Vec::new();
+/// Finds directories with the same replica id next to this one, where operators put copies. None if the own id cannot
+/// be read, or if no copy was found among those that could be read.
+fn same_replica(dir: &Path) -> Option<Vec<PathBuf>> {
+    // A node without an id has not connected yet.
+    let Some(own) = replica(dir).ok()? else {
+        return Some(Vec::new());
     };
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let here = canonical(datadir);
+    let here = canonical(dir);
     let beside = here.parent().map(Path::to_owned).unwrap_or_default();
-    let mut found: Vec<PathBuf> = file_names(&beside)
-        .unwrap_or_default()
-        .iter()
-        .map(|name| beside.join(name))
-        .filter(|path| canonical(path) != here && replica(path).as_ref() == Some(&own))
-        .collect();
+    let mut are_read = true;
+    let mut found = Vec::new();
+    for name in file_names(&beside).ok()? {
+        let path = beside.join(name);
+        if canonical(&path) == here {
+            continue;
+        }
+        match replica(&path) {
+            Ok(Some(id)) if id == own => found.push(path),
+            Ok(_) => {}
+            Err(_) => are_read = false,
+        }
+    }
     found.sort();
-    found
+    (are_read || !found.is_empty()).then_some(found)
 }
 
 /// The unit of systemd that runs the process.
@@ -204,9 +223,63 @@ mod tests {
         };
         let own = dir("data", "a");
         dir("other", "b");
-        assert!(same_replica(&own).is_empty());
+        assert_eq!(same_replica(&own), Some(Vec::new()));
         let copy = dir("copy", "a");
-        assert_eq!(same_replica(&own), [copy.canonicalize().unwrap()]);
+        let found = same_replica(&own);
+        assert_eq!(found, Some(vec![copy.canonicalize().unwrap()]));
+    }
+
+    /// A directory in the file's place cannot be read by anybody, even root.
+    #[test]
+    fn an_id_that_cannot_be_read_is_not_taken_for_none() {
+        let temp = tempfile::tempdir().unwrap();
+        let own = temp.path().join("data");
+        let file = own.join("trireme.gvwstate.dat");
+        fs::create_dir_all(&file).unwrap();
+        assert_eq!(same_replica(&own), None);
+        fs::remove_dir(&file).unwrap();
+        fs::write(&file, "replica: a\n").unwrap();
+        assert_eq!(same_replica(&own), Some(Vec::new()));
+        fs::create_dir_all(temp.path().join("other/trireme.gvwstate.dat")).unwrap();
+        assert_eq!(same_replica(&own), None, "the other one may be a copy");
+    }
+
+    #[test]
+    fn a_host_tells_what_it_could_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let datadir = temp.path().join("data");
+        let base_dir = temp.path().join("base/own");
+        for (dir, id) in [
+            (&base_dir, "a"),
+            (&temp.path().join("base/copy"), "a"),
+            (&datadir, "b"),
+        ] {
+            fs::create_dir_all(dir).unwrap();
+            fs::write(dir.join("trireme.gvwstate.dat"), format!("replica: {id}\n")).unwrap();
+        }
+        fs::write(datadir.join("key.pem"), "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        fs::set_permissions(datadir.join("key.pem"), mode).unwrap();
+        let told = [
+            ("@datadir", datadir.to_str().unwrap()),
+            ("base_dir", base_dir.to_str().unwrap()),
+            ("gcache.dir", "../no-such-directory"),
+            ("socket.ssl_key", "key.pem"),
+            ("repl.secret_file", "missing/secret"),
+        ];
+        let host = examine(&crate::node::testing::node("node1", &told)).unwrap();
+        assert_eq!((host.log_bytes, host.damaged), (None, None));
+        let copies = host.same_replica.unwrap();
+        assert!(
+            copies.len() == 1 && copies[0].ends_with("base/copy"),
+            "{copies:?}"
+        );
+        let [key, secret] = &host.security_files[..] else {
+            panic!("{:?}", host.security_files)
+        };
+        // Relative paths begin in the data directory.
+        assert_eq!(key.exposed, Ok(Some(0o644)));
+        assert!(secret.exposed.is_err());
     }
 
     #[test]

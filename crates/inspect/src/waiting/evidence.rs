@@ -91,7 +91,7 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         state,
         unreadable,
         saved: small(&dir.join("grastate.dat")).map(|text| saved(&text)),
-        replica: replica(dir),
+        replica: replica(dir).ok().flatten(),
         log_bytes: files.bytes,
         segments: files.segments,
         damaged: files.damaged.len(),

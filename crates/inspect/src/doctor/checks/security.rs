@@ -91,7 +91,7 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
         return Finding::unknown("the node's files are not on this machine, or may not be read");
     };
     let exposed = host.security_files.iter().filter_map(|file| {
-        let mode = file.exposed?;
+        let mode = file.exposed.clone().ok().flatten()?;
         // The path comes last, because a long one is cut.
         Some(format!(
             "{} has mode {mode:04o}: {}",
@@ -99,7 +99,16 @@ pub(crate) fn key_mode(facts: &Facts) -> Finding {
         ))
     });
     let exposed: Vec<String> = exposed.collect();
+    let unread = host.security_files.iter().filter_map(|file| {
+        let error = file.exposed.as_ref().err()?;
+        Some(format!("{} ({error}): {}", file.option, file.file))
+    });
+    let unread: Vec<String> = unread.collect();
     match exposed.is_empty() {
+        true if !unread.is_empty() => Finding::unknown(format!(
+            "these files cannot be examined, so run it as root: {}",
+            list(&unread)
+        )),
         true => Finding::ok("others on this machine cannot read key or secret"),
         false => Finding::failed(
             format!(

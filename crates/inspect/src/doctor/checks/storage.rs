@@ -48,7 +48,11 @@ pub(crate) fn free_space(facts: &Facts) -> Finding {
             _ => None,
         };
         let texts: Vec<String> = full.into_iter().chain(lacking).collect();
+        let are_known = volumes.iter().all(|(_, volume)| volume.is_some());
         match texts.is_empty() {
+            true if host.log_bytes.is_none() || !are_known => Finding::unknown(
+                "the directory or the volume of the write-set log or of the data cannot be examined: run it as root",
+            ),
             true => Finding::ok("the volumes have room"),
             false => Finding::failed(
                 format!("the disk is nearly full: {}", list(&texts)),
@@ -127,13 +131,13 @@ pub(crate) fn ist_window(facts: &Facts) -> Finding {
 }
 
 pub(crate) fn damaged(facts: &Facts) -> Finding {
-    with_host(facts, |host, _| match host.damaged.is_empty() {
-        true => Finding::ok("no damaged part of a log was set aside"),
-        false => Finding::warning(
-            format!(
-                "damaged parts of the log were set aside: {}",
-                list(&host.damaged)
-            ),
+    with_host(facts, |host, _| match host.damaged.as_deref() {
+        None => Finding::unknown(
+            "the directory of the write-set log (gcache.dir) cannot be read: run it as root",
+        ),
+        Some([]) => Finding::ok("no damaged part of a log was set aside"),
+        Some(damaged) => Finding::warning(
+            format!("damaged parts of the log were set aside: {}", list(damaged)),
             "look into the disk's health (dmesg, smartctl); remove the files when done with them",
         ),
     })
@@ -163,11 +167,20 @@ pub(crate) fn copies(facts: &Facts) -> Finding {
     with_host(facts, |host, _| {
         let told = host.error_log.as_deref().unwrap_or_default();
         let is_told = told.contains("copied data directory");
-        match (host.same_replica.is_empty(), is_told) {
-            (true, false) => Finding::ok("no other data directory with this replica id was found"),
-            (false, _) => {
-                let names: Vec<String> = host
-                    .same_replica
+        match (host.same_replica.as_deref(), is_told) {
+            (Some([]), false) => {
+                Finding::ok("no other data directory with this replica id was found")
+            }
+            (None, false) => Finding::unknown(
+                "the replica ids of this directory and of those beside it (trireme.gvwstate.dat) cannot all be read: run it \
+                 as root",
+            ),
+            (Some([]) | None, true) => Finding::failed(
+                "the error log tells of a copied data directory: two replicas have one id",
+                "stop the copy; remove trireme* and grastate.dat from it; start it again: it joins as a new node",
+            ),
+            (Some(copies), _) => {
+                let names: Vec<String> = copies
                     .iter()
                     .map(|path| path.display().to_string())
                     .collect();
@@ -176,10 +189,6 @@ pub(crate) fn copies(facts: &Facts) -> Finding {
                     "before a copy is started, remove trireme* and grastate.dat from it: two replicas with one id cannot vote",
                 )
             }
-            (true, true) => Finding::failed(
-                "the error log tells of a copied data directory: two replicas have one id",
-                "stop the copy; remove trireme* and grastate.dat from it; start it again: it joins as a new node",
-            ),
         }
     })
 }

@@ -130,14 +130,14 @@ pub(super) fn all_broken() -> Vec<Broken> {
             facts.nodes[0] = seen("node1", full);
         }),
         host!("damaged-log", Warning, "trireme-damaged-1-7.log", |host| {
-            host.damaged = one("trireme-damaged-1-7.log")
+            host.damaged = Some(one("trireme-damaged-1-7.log"))
         }),
         host!("mark-dir", Warning, "not in memory", |host| host
             .mark_dir_in_memory =
             Some(false)),
         host!("copied-data", Failed, "/srv/copy", |host| host
             .same_replica =
-            vec!["/srv/copy".into()]),
+            Some(vec!["/srv/copy".into()])),
         cluster!(
             "clocks",
             Failed,

@@ -56,6 +56,8 @@ fn healthy() -> Facts {
         log_volume: Some((50 << 30, 100 << 30)),
         data_volume: Some((50 << 30, 100 << 30)),
         log_bytes: Some(100 << 20),
+        damaged: Some(Vec::new()),
+        same_replica: Some(Vec::new()),
         programs: BTreeSet::from(["rsync", "socat", "mbstream", "mariadb-backup"]),
         mark_dir_in_memory: Some(true),
         arguments: Some(vec!["/usr/sbin/mariadbd".to_owned()]),
@@ -84,7 +86,7 @@ fn certificate(days: i64) -> SecurityFile {
         option: "socket.ssl_cert",
         file: "/etc/x.pem".to_owned(),
         days: Some(Ok(days)),
-        exposed: None,
+        exposed: Ok(None),
     }
 }
 
@@ -93,7 +95,7 @@ fn private(option: &'static str, exposed: Option<u32>) -> SecurityFile {
         option,
         file: "/etc/private".to_owned(),
         days: None,
-        exposed,
+        exposed: Ok(exposed),
     }
 }
 
@@ -227,6 +229,35 @@ fn statements_that_hold_up_the_cluster_are_known_in_all_spellings() {
         "UPDATE t SET x = 1",
     ] {
         assert_eq!(result(statement), Outcome::Ok, "{statement}");
+    }
+}
+
+/// An ordinary user may see the data directory, but not all that is in it.
+#[test]
+fn files_that_were_not_read_do_not_pass() {
+    let mut facts = healthy();
+    let host = facts.host.as_mut().unwrap();
+    host.log_bytes = None;
+    host.damaged = None;
+    host.same_replica = None;
+    host.security_files = vec![SecurityFile {
+        exposed: Err("Permission denied".to_owned()),
+        ..private("socket.ssl_key", None)
+    }];
+    let report = DoctorReport::of(&facts);
+    for name in ["free-space", "damaged-log", "copied-data", "key-mode"] {
+        let found = check(&report, name);
+        assert_eq!(found.result, Outcome::Unknown, "{name}: {}", found.text);
+        assert!(found.text.contains("as root"), "{name}: {}", found.text);
+    }
+    // A copy that was found counts, and so does an exposed key.
+    let host = facts.host.as_mut().unwrap();
+    host.security_files
+        .push(private("repl.secret_file", Some(0o644)));
+    host.error_log = Some("[ERROR] WSREP: copied data directory".to_owned());
+    let report = DoctorReport::of(&facts);
+    for name in ["copied-data", "key-mode"] {
+        assert_eq!(check(&report, name).result, Outcome::Failed, "{name}");
     }
 }
 
