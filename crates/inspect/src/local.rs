@@ -61,6 +61,7 @@ pub(crate) fn journal(unit: &str, lines: u32) -> Option<String> {
 }
 
 /// The files of a write-set log.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LogFiles {
     pub(crate) segments: usize,
     pub(crate) bytes: u64,

@@ -24,10 +24,11 @@ impl StateOfNode {
     /// Returns the state now.
     pub fn take(&mut self, node: &Node) -> StateFile {
         let now = unix_ms();
-        let (segment, weight) = {
+        let (segment, weight, log_dir) = {
             let options = node.options.lock().unwrap_or_else(|e| e.into_inner());
             let byte = |key| options.int(key).clamp(0, 255) as u8;
-            (byte("gmcast.segment"), byte("pc.weight"))
+            let log_dir = log_dir(options.str("gcache.dir"), options.str("base_dir"));
+            (byte("gmcast.segment"), byte("pc.weight"), log_dir)
         };
         // Percentiles are computed from copies, without the lock.
         let (mut file, of_commits) =
@@ -35,6 +36,7 @@ impl StateOfNode {
         file.commit_us = commit_times(&[&of_commits, &node.times.stages()]);
         file.written_at_unix_ms = now;
         (file.node.segment, file.node.weight) = (segment, weight);
+        file.node.log_dir = Some(log_dir);
         file.events = node.logger.events();
         file.conflicts.recent = node.conflicts(CONFLICTS_MAX);
         if let Some(wait) = &mut file.waits_for {
@@ -44,6 +46,16 @@ impl StateOfNode {
         }
         self.wait = file.waits_for.clone();
         file
+    }
+}
+
+/// Returns the log's directory for a reader in another working directory. The usual place is told relative to the file,
+/// so that it holds in another mount of the volume, too.
+fn log_dir(gcache_dir: &str, base_dir: &str) -> String {
+    let whole = |dir: &str| std::path::absolute(dir).unwrap_or_else(|_| dir.into());
+    match (whole(gcache_dir), whole(base_dir)) {
+        (log, base) if log == base => ".".to_owned(),
+        (log, _) => log.to_string_lossy().into_owned(),
     }
 }
 
@@ -195,5 +207,20 @@ fn log_sizes(link: &Link, status: &Status) -> LogSizes {
         bytes: link.storage.log_bytes(),
         pinned_bytes: link.storage.bytes_beyond_size(),
         first_seqno: Some(status.local_cached_downto).filter(|seqno| *seqno >= 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::log_dir;
+
+    #[test]
+    fn the_logs_directory_is_found_from_elsewhere() {
+        assert_eq!(log_dir("/var/lib/mysql/", "/var/lib/mysql/"), ".");
+        assert_eq!(log_dir("/var/lib/mysql", "/var/lib/mysql/"), ".");
+        assert_eq!(log_dir("/srv/log", "/var/lib/mysql/"), "/srv/log");
+        let here = std::env::current_dir().expect("a working directory");
+        let log = log_dir("../log", "/var/lib/mysql/");
+        assert_eq!(log, here.join("../log").to_string_lossy());
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::local::{end_of, file_names, journal, log_files, replica, small};
+use crate::local::{LogFiles, end_of, file_names, journal, log_files, replica, small};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
 
@@ -30,9 +30,8 @@ pub(super) struct Evidence {
     pub(super) server: Server,
     pub(super) saved: Option<Saved>,
     pub(super) replica: Option<String>,
-    pub(super) segments: usize,
-    pub(super) log_bytes: u64,
-    pub(super) damaged: usize,
+    /// The files of the write-set log; None if its directory is unknown or cannot be read.
+    pub(super) log: Option<LogFiles>,
     pub(super) free_bytes: Option<u64>,
     /// Whether an error log was found and read.
     pub(super) has_error_log: bool,
@@ -76,8 +75,7 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
         Ok(state) => (state, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let files = log_files(dir, &names);
-    let log = match error_log
+    let error_log = match error_log
         .map(Path::to_owned)
         .or_else(|| usual_error_log(dir, &names))
     {
@@ -88,19 +86,30 @@ pub(super) fn collect(dir: &Path, error_log: Option<&Path>) -> std::io::Result<E
     Ok(Evidence {
         state_age_ms: state_file::age_ms(dir).unwrap_or(0),
         server: server(dir, state.as_ref()),
+        log: write_set_log(dir, &names, state.as_ref()),
         state,
         unreadable,
         saved: small(&dir.join("grastate.dat")).map(|text| saved(&text)),
         replica: replica(dir).ok().flatten(),
-        log_bytes: files.bytes,
-        segments: files.segments,
-        damaged: files.damaged.len(),
         free_bytes: rustix::fs::statvfs(dir)
             .ok()
             .map(|volume| volume.f_bavail * volume.f_frsize),
-        has_error_log: log.is_some(),
-        told: log.map(|text| told(&text)).unwrap_or_default(),
+        has_error_log: error_log.is_some(),
+        told: error_log.map(|text| told(&text)).unwrap_or_default(),
     })
+}
+
+/// Finds the log's files in the directory that the node tells. An older library tells none: then only files that are
+/// here count, because the log may lie elsewhere.
+fn write_set_log(dir: &Path, names: &[String], state: Option<&StateFile>) -> Option<LogFiles> {
+    match state.and_then(|state| state.node.log_dir.as_deref()) {
+        Some(log_dir) => {
+            let log_dir = dir.join(log_dir);
+            let names = file_names(&log_dir).ok()?;
+            Some(log_files(&log_dir, &names))
+        }
+        None => Some(log_files(dir, names)).filter(|files| files.segments > 0),
+    }
 }
 
 /// The error log's usual place, for a server whose configuration names none.
@@ -269,7 +278,32 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let found = collect(temp.path(), None).unwrap();
         assert_eq!(found.server, Server::Unknown);
-        assert_eq!((found.segments, found.saved), (0, None));
+        assert!(found.log.is_none() && found.saved.is_none());
         assert!(collect(Path::new("/nonexistent"), None).is_err());
+    }
+
+    #[test]
+    fn the_log_is_looked_for_where_the_node_has_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, log_dir) = (temp.path().join("data"), temp.path().join("log"));
+        for dir in [&dir, &log_dir] {
+            fs::create_dir(dir).unwrap();
+        }
+        let segments = |told: Option<&str>| {
+            let mut state = StateFile::default();
+            state.node.log_dir = told.map(str::to_owned);
+            fs::write(dir.join("trireme-state.json"), state.encode()).unwrap();
+            let log = collect(&dir, None).unwrap().log;
+            log.map(|log| (log.segments, log.bytes))
+        };
+        let there = log_dir.to_str().unwrap();
+        assert_eq!(segments(Some(there)), Some((0, 0)));
+        fs::write(log_dir.join("trireme-000000000001.log"), "12345").unwrap();
+        assert_eq!(segments(Some(there)), Some((1, 5)));
+        assert_eq!(segments(Some("/nonexistent")), None);
+        assert_eq!(segments(Some(".")), Some((0, 0)));
+        assert_eq!(segments(None), None, "an older library");
+        fs::write(dir.join("trireme-000000000001.log"), "1234").unwrap();
+        assert_eq!(segments(None), Some((1, 4)));
     }
 }

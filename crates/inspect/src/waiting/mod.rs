@@ -52,6 +52,7 @@ pub struct WaitingReport {
     /// The replica id: votes are counted by it.
     replica: Option<String>,
     database: Option<Position>,
+    /// The write-set log; its members are `null` if its directory is unknown or cannot be read.
     log: LogFiles,
     events: Vec<Event>,
     notes: Vec<String>,
@@ -72,9 +73,9 @@ struct Position {
 
 #[derive(Debug, Serialize)]
 struct LogFiles {
-    segments: usize,
-    bytes: u64,
-    damaged: usize,
+    segments: Option<usize>,
+    bytes: Option<u64>,
+    damaged: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -128,7 +129,8 @@ impl WaitingReport {
                 "{views} view(s) of this history were forced by an operator (pc.bootstrap)"
             ));
         }
-        if evidence.damaged > 0 {
+        let damaged = evidence.log.as_ref().map(|log| log.damaged.len());
+        if damaged.is_some_and(|damaged| damaged > 0) {
             notes.push("damaged parts of the log were set aside (trireme-damaged-*): look into the disk's health".to_owned());
         }
         Self {
@@ -167,9 +169,9 @@ impl WaitingReport {
                 safe_to_bootstrap: saved.safe_to_bootstrap,
             }),
             log: LogFiles {
-                segments: evidence.segments,
-                bytes: evidence.log_bytes,
-                damaged: evidence.damaged,
+                segments: evidence.log.as_ref().map(|log| log.segments),
+                bytes: evidence.log.as_ref().map(|log| log.bytes),
+                damaged,
             },
             events: events
                 .into_iter()
@@ -230,11 +232,14 @@ impl WaitingReport {
                 15,
             );
         }
-        out += &format!(
-            "write-set log  {} file(s), {} MiB\n",
-            self.log.segments,
-            self.log.bytes >> 20
-        );
+        out += &match (self.log.segments, self.log.bytes) {
+            (Some(segments), Some(bytes)) => {
+                format!("write-set log  {segments} file(s), {} MiB\n", bytes >> 20)
+            }
+            _ => {
+                "write-set log  not in this directory (gcache.dir?), or not to be read\n".to_owned()
+            }
+        };
         for event in &self.events {
             let text = format!(
                 "{} {} {}",

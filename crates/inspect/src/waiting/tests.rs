@@ -225,6 +225,28 @@ fn without_an_error_log_the_journal_is_named() {
 }
 
 #[test]
+fn a_log_that_was_not_found_is_not_empty() {
+    let mut evidence = running(state(None));
+    let report = WaitingReport::of(&evidence);
+    let text = report.text();
+    assert!(
+        text.contains("write-set log  not in this directory"),
+        "{text}"
+    );
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["log"]["segments"], serde_json::Value::Null);
+    evidence.log = Some(crate::local::LogFiles {
+        segments: 2,
+        bytes: 3 << 20,
+        damaged: Vec::new(),
+    });
+    let report = WaitingReport::of(&evidence);
+    assert!(report.text().contains("write-set log  2 file(s), 3 MiB"));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["log"]["bytes"], 3 << 20);
+}
+
+#[test]
 fn a_hostile_file_harms_no_terminal() {
     let mut hostile = state(waits("majority"));
     let evil = "\u{1b}]0;owned\u{7} ".repeat(5_000);

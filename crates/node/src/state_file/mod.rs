@@ -80,6 +80,7 @@ pub struct NodeNames {
     pub member_id: String,
     pub segment: u8,
     pub weight: u8,
+    pub log_dir: Option<String>,
 }
 
 /// The cluster that the node should be in.
@@ -328,6 +329,7 @@ impl StateFile {
             name(text);
         }
         line(&mut self.cluster.address);
+        self.node.log_dir.as_mut().map(line);
         self.members.truncate(MEMBERS_MAX);
         for member in &mut self.members {
             for text in [&mut member.name, &mut member.incoming, &mut member.address] {
