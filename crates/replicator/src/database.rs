@@ -43,8 +43,8 @@ pub(crate) struct Database {
     below_log: Option<Vec<Uuid>>,
     /// The control state's forks before the group's log began anew here.
     before_reset: Forks,
-    /// Up to this seqno a member's word stands, in a control state or a snapshot: that member's branch is not proven
-    /// above the last seqno that all branches share.
+    /// Up to this seqno a member's control state stands: that member's branch is not proven above the last seqno that all
+    /// branches share.
     borrowed_upto: Seqno,
 }
 
@@ -199,7 +199,7 @@ impl Database {
         }
     }
 
-    /// Notes that a member's control state or snapshot stands for the entries up to this seqno.
+    /// Notes that a member's control state stands for the entries up to this seqno.
     pub(crate) fn borrows(&mut self, upto: Seqno) {
         self.borrowed_upto = self.borrowed_upto.max(upto);
     }

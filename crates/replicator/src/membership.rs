@@ -6,7 +6,6 @@ mod donor;
 
 use trireme_certification::Seqno;
 use trireme_group::{Incarnation, SubmissionId};
-use trireme_mutants::{Mutant, planted};
 
 use crate::action::{Action, Level, LogAction};
 use crate::action_queue::ActionQueue;
@@ -96,13 +95,11 @@ impl Membership<'_> {
         }
     }
 
-    /// Returns true if this joiner may write: it has the entries that were ordered before its transfer ended, and its
-    /// donor has finished. A state lacks the fragments that its donor abandoned, so nothing here holds the rows that
-    /// they lock elsewhere. Their rollback comes before the donor's report; without the donor, the view closes its
-    /// transactions (rule 7).
+    /// Returns true if this joiner may write: it has the entries that were ordered before its transfer ended, and before
+    /// its donor's report. A state lacks the fragments that its donor abandoned, so nothing here holds the rows that they
+    /// lock elsewhere. Their rollback comes before the report (rule 7).
     fn has_joined(&self) -> bool {
-        let waits = self.context.my_donor().is_some() && !planted(Mutant::JoinsBeforeDonated);
-        self.executor.low() >= self.transfer.joined_at() && !waits
+        self.executor.low() >= self.transfer.joined_at()
     }
 
     /// Tells the server that it is synced, once after each return to that state. Not outside the primary component: the

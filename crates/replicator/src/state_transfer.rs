@@ -31,7 +31,8 @@ use progress::CatchUp;
 
 pub(crate) use ist::{Answered, DeadEnd, Ist, Next, PartTaken, received_ist};
 pub use progress::Progress;
-pub(crate) use sst::{Prepared, Received, Resumed, SstPhase};
+pub(crate) use sst::resuming::Resumed;
+pub(crate) use sst::{Done, Prepared, Received, SstPhase};
 
 /// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::event::Ticket;
 use crate::gtid::Gtid;
 use crate::membership::CANCELED;
 use crate::message::Message;
-use crate::state_transfer::{Ist, Prepared, Received, Resumed};
+use crate::state_transfer::{Done, Ist, Prepared, Received, Resumed};
 use crate::submissions::Sent;
 use crate::work::{Task, WorkId};
 
@@ -124,26 +124,23 @@ impl Joiner<'_> {
 
     /// Handles the report of a donor of this node that it has finished.
     pub(crate) fn donor_done(&mut self, donor: Incarnation, rcode: i32) {
-        self.state_is_whole();
-        if self.transfer.donor_is_done(donor) && rcode < 0 {
-            let name = self.context.name_of(donor);
-            self.give_up_snapshot(&format!("State transfer from {name} failed: {rcode}."));
-        }
-    }
-
-    /// Notes that entries ordered up to here may complete the state that was sent to this joiner.
-    fn state_is_whole(&mut self) {
+        // Entries up to here may complete the state: its donor has undone what it abandoned.
         if let Some(seqno) = self.context.seqno() {
             self.transfer.state_is_whole(seqno);
+        }
+        match self.transfer.donor_is_done(donor) {
+            Done::Sent | Done::Here(_) if rcode < 0 => {
+                let name = self.context.name_of(donor);
+                self.give_up_snapshot(&format!("State transfer from {name} failed: {rcode}."));
+            }
+            Done::Here(gtid) => self.brought(gtid, 0),
+            Done::Sent | Done::Unasked => {}
         }
     }
 
     /// Handles donors that left during their donations.
     pub(crate) fn donors_lost(&mut self, lost: &[Lost]) {
         let me = self.context.me();
-        if lost.iter().any(|lost| lost.joiner == me) {
-            self.state_is_whole();
-        }
         let Some(donor) = self.transfer.receives_from() else {
             return;
         };
@@ -242,8 +239,8 @@ impl Joiner<'_> {
 
     /// Handles that an override has made this node primary while its server awaits an SST.
     pub(crate) fn overridden_in_transfer(&mut self) {
-        // A known donor sends this branch's entries, or is lost. An automatic override comes without the loss of the
-        // majority: the other branch may have ordered a request that is under way.
+        // A known donor reports on this branch, or is lost. An automatic override comes without the loss of the majority:
+        // the other branch may have ordered a request that is under way.
         if self.transfer.is_request_open() {
             self.forked_in_transfer();
         }
@@ -317,7 +314,6 @@ impl Joiner<'_> {
         }
         self.forget_action();
         self.note_forks();
-        self.database.borrows(seqno);
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);

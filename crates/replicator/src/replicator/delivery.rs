@@ -324,7 +324,6 @@ impl Replicator {
         let gtid = self.executor.ordered_gtid(&self.context, seqno);
         let view = View::primary(gtid, &configuration, self.context.me());
         self.queue(Task::View(view), seqno, Payload::None);
-        self.joiner().show_return();
         self.membership().tell_synced();
         self.joiner().sources_follow_view();
         self.joiner().donors_lost(&lost);

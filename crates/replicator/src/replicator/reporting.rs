@@ -214,7 +214,8 @@ impl Replicator {
         match (self.transfer.place(), self.context.my_node_state()) {
             (Place::Closed | Place::Final | Place::Admission, _) | (_, None) => initialized,
             (Place::Transfer, _) => match self.transfer.sst() {
-                None | Some(SstPhase::Receiving { .. }) => {
+                None
+                | Some(SstPhase::Receiving { .. } | SstPhase::Early { donor: Some(_), .. }) => {
                     (LocalState::Joiner, "Joining: receiving State Transfer")
                 }
                 Some(SstPhase::Retry { .. }) => {
@@ -322,9 +323,11 @@ impl Replicator {
             }
             Place::Transfer => Some(match self.transfer.sst() {
                 None => NodeWait::IncrementalTransfer,
-                Some(SstPhase::Receiving { .. } | SstPhase::Brought { .. }) => {
-                    NodeWait::StateTransfer { donor: donor() }
-                }
+                Some(
+                    SstPhase::Receiving { .. }
+                    | SstPhase::Early { donor: Some(_), .. }
+                    | SstPhase::Brought { .. },
+                ) => NodeWait::StateTransfer { donor: donor() },
                 Some(
                     SstPhase::Requesting
                     | SstPhase::Retry { .. }

@@ -3,9 +3,9 @@
 
 use bytes::Bytes;
 use trireme_group::Incarnation;
+use trireme_mutants::{Mutant, planted};
 
 use super::{Phase, Place, Script, Stage, StateTransfer};
-use crate::control::Control;
 use crate::gtid::Gtid;
 
 /// Time after which a joiner without a donor asks again.
@@ -24,8 +24,12 @@ pub(crate) enum SstPhase {
     },
     /// The request is submitted, and not ordered yet.
     Submitted { request: Bytes, given_up: bool },
-    /// The server has the SST, and the request is not ordered here yet: the donor may be on another branch.
-    Early { gtid: Gtid },
+    /// The server has the SST, and the order here has not chosen its donor yet (None), or knows of no end of the donation:
+    /// the donor may be on another branch.
+    Early {
+        gtid: Gtid,
+        donor: Option<Incarnation>,
+    },
     /// A donor sends, or has sent (`is_sent`) and the server has not reported yet. None: it is not known any more.
     Receiving {
         donor: Option<Incarnation>,
@@ -71,9 +75,14 @@ impl SstPhase {
         )
     }
 
+    /// Returns true if the SST is here before the request is ordered.
+    fn is_early(&self) -> bool {
+        matches!(self, SstPhase::Early { donor: None, .. })
+    }
+
     /// Returns true if a request is under way to the order, or may be.
     fn is_open(&self) -> bool {
-        self.may_have_donor() || matches!(self, SstPhase::Submitted { .. } | SstPhase::Early { .. })
+        self.may_have_donor() || self.is_early() || matches!(self, SstPhase::Submitted { .. })
     }
 }
 
@@ -90,7 +99,7 @@ pub(crate) enum Prepared {
 /// Result of [`StateTransfer::server_received`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// It is handled when the control state is known again.
+    /// It is handled when the order here knows of the donation's end, or when the control state is known again.
     Kept,
     Now,
     /// The SST may be of another branch (rule 11): this one has chosen no donor.
@@ -99,22 +108,15 @@ pub(crate) enum Received {
     Unasked,
 }
 
-/// The next step when a transfer is continued.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Resumed {
-    /// The history has forked meanwhile: the SST may hold entries that are dropped here, or never come (rule 11).
-    Forked,
-    /// The donor has left meanwhile.
-    DonorLost(Incarnation),
-    /// The donor has failed meanwhile.
-    Failed,
-    Prepared(Option<Bytes>),
-    Brought {
-        gtid: Gtid,
-        rcode: i32,
-    },
-    /// The transfer continues by itself.
-    GoesOn,
+/// Result of [`StateTransfer::donor_is_done`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It is the donor's end, and the server has not reported yet.
+    Sent,
+    /// It is the donor's end, and the server has the SST.
+    Here(Gtid),
+    /// Another node's end, or a second report.
+    Unasked,
 }
 
 impl StateTransfer {
@@ -241,7 +243,7 @@ impl StateTransfer {
 
     /// Returns true if the SST is here before the request is ordered.
     pub(crate) fn is_early(&self) -> bool {
-        matches!(self.sst(), Some(SstPhase::Early { .. }))
+        self.sst().is_some_and(SstPhase::is_early)
     }
 
     /// Returns true once in a transfer: for the warning that no node has a database to give.
@@ -252,26 +254,38 @@ impl StateTransfer {
         }
     }
 
-    /// Notes that a donor was chosen. Returns the position of its SST, if that is here already.
+    /// Notes that a donor was chosen. Returns the position that its script has passed on, if that is here already.
     pub(crate) fn donor_chosen(&mut self, donor: Incarnation) -> Option<Gtid> {
+        let counts_at_once = self.counts_at_once();
         let phase = self.sst_mut()?;
         let early = match phase {
             // Retry: an earlier request, which was given up as lost, was ordered after all.
             SstPhase::Submitted { .. } | SstPhase::Retry { .. } => None,
-            SstPhase::Early { gtid } => Some(*gtid),
+            SstPhase::Early { gtid, donor: None } => Some(*gtid),
             _ => return None,
         };
-        *phase = SstPhase::Receiving {
-            donor: Some(donor),
-            is_sent: false,
+        *phase = match early.filter(|_| !counts_at_once) {
+            Some(gtid) => SstPhase::Early {
+                gtid,
+                donor: Some(donor),
+            },
+            None => SstPhase::receiving(Some(donor)),
         };
-        early
+        early.filter(|_| counts_at_once)
     }
 
-    /// Returns the donor that sends.
+    /// Returns true if the server's report counts before the donor's. A script before an IST moves no rows; an SST may
+    /// come from a donor that is cut off here, and has gone on elsewhere by a forced view (simulator, seed 3600337149 of
+    /// `mistakes`): a report that is ordered here shows that the donor is of this branch.
+    fn counts_at_once(&self) -> bool {
+        self.awaits_script() || planted(Mutant::DonorsReportNotAwaited)
+    }
+
+    /// Returns the donor that sends, or has not told of its end.
     pub(crate) fn receives_from(&self) -> Option<Incarnation> {
         match self.sst() {
             Some(SstPhase::Receiving { donor, is_sent }) => donor.filter(|_| !is_sent),
+            Some(SstPhase::Early { donor, .. }) => *donor,
             _ => None,
         }
     }
@@ -284,26 +298,43 @@ impl StateTransfer {
         }
     }
 
-    /// Notes that a donor has told this joiner that it has finished. Returns false if it is not the one that sends.
-    pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> bool {
-        match self.sst_mut() {
-            Some(SstPhase::Receiving { donor, is_sent }) if *donor == Some(from) => {
-                !std::mem::replace(is_sent, true)
-            }
-            _ => false,
+    /// Notes that a donor has told this joiner that it has finished.
+    pub(crate) fn donor_is_done(&mut self, from: Incarnation) -> Done {
+        if self.receives_from() != Some(from) {
+            return Done::Unasked;
         }
+        let done = match self.sst() {
+            Some(SstPhase::Early { gtid, .. }) => Done::Here(*gtid),
+            _ => Done::Sent,
+        };
+        self.set_phase(SstPhase::Receiving {
+            donor: Some(from),
+            is_sent: true,
+        });
+        done
     }
 
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
+        let counts_at_once = self.counts_at_once();
+        let sender = |donor: &Option<Incarnation>, is_sent: bool| {
+            donor.filter(|_| rcode == 0 && !is_sent && !counts_at_once)
+        };
         if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
             return match phase {
-                SstPhase::Receiving { .. } => Received::Now,
                 _ if rcode != 0 => Received::Now,
+                SstPhase::Receiving { donor, is_sent } => match sender(donor, *is_sent) {
+                    Some(_) => {
+                        let donor = *donor;
+                        *phase = SstPhase::Early { gtid, donor };
+                        Received::Kept
+                    }
+                    None => Received::Now,
+                },
                 SstPhase::Submitted {
                     given_up: false, ..
                 } => {
-                    *phase = SstPhase::Early { gtid };
+                    *phase = SstPhase::Early { gtid, donor: None };
                     Received::Kept
                 }
                 // This branch may have done without the request.
@@ -315,7 +346,13 @@ impl StateTransfer {
             Some(phase) if is_admission && phase.is_prepared() => {
                 *phase = match phase {
                     SstPhase::Submitted { .. } | SstPhase::Retry { .. } if rcode == 0 => {
-                        SstPhase::Early { gtid }
+                        SstPhase::Early { gtid, donor: None }
+                    }
+                    SstPhase::Receiving { donor, is_sent } if sender(donor, *is_sent).is_some() => {
+                        SstPhase::Early {
+                            gtid,
+                            donor: *donor,
+                        }
                     }
                     _ => SstPhase::Brought { gtid, rcode },
                 };
@@ -324,95 +361,6 @@ impl StateTransfer {
             _ => Received::Unasked,
         }
     }
-
-    /// Returns true if a log that began anew has interrupted an SST.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted.is_some()
-    }
-
-    /// Makes an SST of an interrupted script before an IST: the server has prepared itself for either. Returns false if
-    /// a donor may have been chosen: the position that it passes on could not be told from the end of an SST.
-    pub(crate) fn script_becomes_snapshot(&mut self) -> bool {
-        let has_no_donor = matches!(
-            self.interrupted,
-            Some(SstPhase::Requesting | SstPhase::Prepared { .. } | SstPhase::GivenUp)
-        );
-        if has_no_donor {
-            self.script = Script::Over;
-        }
-        has_no_donor
-    }
-
-    /// Continues an interrupted SST, when the node is in step with the group again. `is_forked`: the history has forked
-    /// since.
-    pub(crate) fn resume(
-        &mut self,
-        control: &Control,
-        me: Incarnation,
-        is_forked: bool,
-        now_ms: u64,
-    ) -> Resumed {
-        let Some(phase) = self.interrupted.take() else {
-            return Resumed::GoesOn;
-        };
-        let under_way = matches!(
-            phase,
-            SstPhase::Retry { given_up: true, .. }
-                | SstPhase::Submitted { .. }
-                | SstPhase::Early { .. }
-                | SstPhase::Receiving { .. }
-                | SstPhase::Brought { .. }
-        );
-        let chosen = control.members.donor_of(me);
-        let (phase, resumed) = match phase {
-            SstPhase::Retry { .. } | SstPhase::Submitted { .. } if chosen.is_some() => {
-                (SstPhase::receiving(chosen), Resumed::GoesOn)
-            }
-            SstPhase::Retry { request, .. } | SstPhase::Submitted { request, .. } => {
-                let retry = SstPhase::Retry {
-                    request,
-                    at_ms: now_ms,
-                    given_up: under_way,
-                };
-                (retry, Resumed::GoesOn)
-            }
-            SstPhase::Early { gtid } => {
-                let resumed = match chosen {
-                    Some(_) => Resumed::Brought { gtid, rcode: 0 },
-                    None => Resumed::Forked,
-                };
-                (SstPhase::receiving(chosen), resumed)
-            }
-            SstPhase::Receiving { donor, is_sent } => {
-                received_meanwhile(control, me, donor.filter(|_| !is_sent))
-            }
-            SstPhase::Prepared { request } => (SstPhase::Requesting, Resumed::Prepared(request)),
-            SstPhase::Brought { gtid, rcode } => {
-                let resumed = Resumed::Brought { gtid, rcode };
-                (SstPhase::receiving(None), resumed)
-            }
-            same @ (SstPhase::Requesting | SstPhase::GivenUp) => (same, Resumed::GoesOn),
-        };
-        self.begin(control.seqno(), Phase::Sst(phase));
-        match under_way && is_forked {
-            true => Resumed::Forked,
-            false => resumed,
-        }
-    }
 }
 
-/// Returns the next step, if a donor was sending when the log began anew.
-fn received_meanwhile(
-    control: &Control,
-    me: Incarnation,
-    donor: Option<Incarnation>,
-) -> (SstPhase, Resumed) {
-    let is_member = |donor: Incarnation| control.members.get(donor).is_some();
-    let sends = |donor: &Incarnation| control.members.donor_of(me) == Some(*donor);
-    let resumed = match donor.filter(|donor| !is_member(*donor)) {
-        Some(lost) => Resumed::DonorLost(lost),
-        None if control.members.failed().contains(&me) => Resumed::Failed,
-        None => Resumed::GoesOn,
-    };
-    (SstPhase::receiving(donor.filter(sends)), resumed)
-}
+pub(super) mod resuming;

@@ -140,6 +140,11 @@ fn a_snapshot_that_nobody_can_complete_is_useless() {
         gtid: behind,
         rcode: 0,
     });
+    cluster.call(0, |ticket| Event::SstSent {
+        ticket,
+        gtid: behind,
+        rcode: 0,
+    });
     cluster.settle();
     let text = format!("The snapshot ends at {}, and no member has", behind.seqno);
     assert!(fatal(&cluster, joiner).contains(&text));
@@ -192,6 +197,12 @@ fn a_snapshot_of_another_history_or_none_is_fatal() {
             gtid,
             rcode,
         });
+        cluster.call(0, |ticket| Event::SstSent {
+            ticket,
+            gtid: there(2),
+            rcode: 0,
+        });
+        cluster.settle();
         assert!(fatal(&cluster, 1).contains(text), "{text}");
         assert!(
             !cluster.nodes[1]

@@ -11,7 +11,7 @@ use super::replayed_stream::position;
 use super::{Directed, N1, N2, N3, N4, Play, Stage};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::JoinsBeforeDonated],
+    mutants: &[Mutant::DonorsReportNotAwaited],
     plan: |seed| {
         let mut plan = plan(seed);
         plan.suspect_timeout_ms = 3_000;

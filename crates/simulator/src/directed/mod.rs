@@ -108,6 +108,7 @@ schedules! {
     donor_diverges,
     fork_below_tail,
     snapshot_of_old_branch,
+    donor_goes_on_alone,
     late_snapshot,
     second_founder,
     founder_knows_its_log,
