@@ -46,10 +46,10 @@ fn lies_are_told_and_end_no_node() {
 
 #[test]
 fn disks_fail_in_pending_views_and_hang_until_it_is_noticed() {
-    let all = clean("disks", 200..230);
+    let mut all = clean("disks", 200..230);
+    all.add(&clean("disks", 510..540));
     assert!(all.spoiled_pending > 0 && all.cut_off_pending > 0, "{all}");
     assert!(all.lacked_room > 0, "{all}");
-    let all = clean("disks", 510..540);
     assert!(all.hangs > 0 && all.handed_for_hang > 0, "{all}");
 }
 
