@@ -316,21 +316,18 @@ impl StateTransfer {
 
     /// Handles sst_received().
     pub(crate) fn server_received(&mut self, gtid: Gtid, rcode: i32) -> Received {
-        let counts_at_once = self.counts_at_once();
-        let sender = |donor: &Option<Incarnation>, is_sent: bool| {
-            donor.filter(|_| rcode == 0 && !is_sent && !counts_at_once)
-        };
+        let awaits_report = rcode == 0 && !self.counts_at_once();
         if let Some(phase) = self.sst_mut().filter(|phase| phase.is_prepared()) {
             return match phase {
                 _ if rcode != 0 => Received::Now,
-                SstPhase::Receiving { donor, is_sent } => match sender(donor, *is_sent) {
-                    Some(_) => {
-                        let donor = *donor;
-                        *phase = SstPhase::Early { gtid, donor };
-                        Received::Kept
-                    }
-                    None => Received::Now,
-                },
+                &mut SstPhase::Receiving {
+                    donor,
+                    is_sent: false,
+                } if awaits_report => {
+                    *phase = SstPhase::Early { gtid, donor };
+                    Received::Kept
+                }
+                SstPhase::Receiving { .. } => Received::Now,
                 SstPhase::Submitted {
                     given_up: false, ..
                 } => {
@@ -348,12 +345,10 @@ impl StateTransfer {
                     SstPhase::Submitted { .. } | SstPhase::Retry { .. } if rcode == 0 => {
                         SstPhase::Early { gtid, donor: None }
                     }
-                    SstPhase::Receiving { donor, is_sent } if sender(donor, *is_sent).is_some() => {
-                        SstPhase::Early {
-                            gtid,
-                            donor: *donor,
-                        }
-                    }
+                    &mut SstPhase::Receiving {
+                        donor,
+                        is_sent: false,
+                    } if awaits_report => SstPhase::Early { gtid, donor },
                     _ => SstPhase::Brought { gtid, rcode },
                 };
                 Received::Kept
