@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::database::DatabaseError;
 use crate::plain::visible;
-use crate::sample::Sample;
+use crate::sample::{Component, Sample};
 
 /// `wsrep_local_state` of a node that is in step with the cluster.
 const SYNCED: &str = "4";
@@ -76,14 +76,14 @@ pub(crate) fn ready(seen: Seen<'_>) -> Verdict {
             other => format!("the server's wsrep provider is {other}, not Trireme"),
         });
     }
-    match sample.status("wsrep_cluster_status") {
-        "Primary" => {}
-        "Disconnected" => {
+    match sample.component() {
+        Component::Primary => {}
+        Component::Left => {
             return Verdict::no(
                 "the node has left the cluster: mend the cause in its error log, then restart the server",
             );
         }
-        _ => {
+        Component::NonPrimary => {
             return Verdict::no(
                 "the node is not in the primary component: it waits for a majority",
             );

@@ -22,4 +22,4 @@ pub use agent::{Agent, AgentError};
 pub use database::{Database, DatabaseError, Endpoint, Login};
 pub use grant::{Grantee, NeedsPassword, grant, quoted};
 pub use plain::visible;
-pub use sample::Sample;
+pub use sample::{Component, Sample};

@@ -2,6 +2,17 @@
 
 use std::collections::BTreeMap;
 
+/// A node's place in the cluster, by `wsrep_cluster_status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// The node is in the primary component.
+    Primary,
+    /// The node is connected, and waits for a majority.
+    NonPrimary,
+    /// The node has disconnected, by an error of its own or by an operator. It does not come back by itself.
+    Left,
+}
+
 /// The status variables and system variables of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -36,6 +47,15 @@ impl Sample {
     /// A status variable; empty if there is none.
     pub fn status(&self, name: &str) -> &str {
         self.status.get(name).map_or("", String::as_str)
+    }
+
+    /// The node's place in the cluster.
+    pub fn component(&self) -> Component {
+        match self.status("wsrep_cluster_status") {
+            "Primary" => Component::Primary,
+            "Disconnected" => Component::Left,
+            _ => Component::NonPrimary,
+        }
     }
 
     /// A system variable; empty if there is none.

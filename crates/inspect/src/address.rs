@@ -7,8 +7,9 @@ use trireme_node::url::{HostPort, is_loopback};
 
 /// MariaDB's default port.
 const SQL_PORT: u16 = 3306;
-/// Parses an entry of `wsrep_incoming_addresses`: the address of a member's clients. None for an
-/// arbitrator, and for a server that listens on loopback only. MariaDB writes port 0 if its configuration has no port.
+
+/// Parses an entry of `wsrep_incoming_addresses`: the address of a member's clients. None for an arbitrator, and for a
+/// server that listens on loopback only. MariaDB writes port 0 if its configuration has no port.
 pub(crate) fn endpoint(entry: &str) -> Option<Endpoint> {
     let entry = entry.trim();
     let (host, port) = split(entry.strip_suffix(":0").unwrap_or(entry), SQL_PORT)?;

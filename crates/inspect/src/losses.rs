@@ -1,8 +1,9 @@
 //! Computes how many members a cluster may lose at the same moment. Pure.
 
 use serde::Serialize;
+use trireme_agent::Component;
 
-use crate::node::{Component, Node};
+use crate::node::Node;
 
 /// A member's part in the quorum.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use trireme_agent::{Endpoint, Sample};
+use trireme_agent::{Component, Endpoint, Sample};
 use trireme_node::options::{parse_duration, parse_int};
 use trireme_node::url::HostPort;
 
@@ -22,16 +22,6 @@ pub(crate) const STAGES: [&str; 5] = [
     "certification",
     "commit_order",
 ];
-
-/// A node's place in the cluster, by `wsrep_cluster_status`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Component {
-    Primary,
-    /// The node is connected, and waits for a majority.
-    NonPrimary,
-    /// The node has disconnected, by an error of its own or by an operator. It does not come back by itself.
-    Left,
-}
 
 /// A node's sample, with access by meaning.
 #[derive(Clone, Debug, Default)]
@@ -94,11 +84,7 @@ impl Node {
     }
 
     pub(crate) fn component(&self) -> Component {
-        match self.status("wsrep_cluster_status") {
-            "Primary" => Component::Primary,
-            "Disconnected" => Component::Left,
-            _ => Component::NonPrimary,
-        }
+        self.sample.component()
     }
 
     pub(crate) fn is_primary(&self) -> bool {

@@ -137,10 +137,9 @@ impl AddressBook {
     /// Forgets the learnt addresses that have led nowhere for long, except those of needed peers (process and replica).
     pub fn forget_dead(&mut self, now_ms: u64, is_needed: impl Fn(&PeerId, &[u8; 16]) -> bool) {
         let is_dead = |target: &Target| {
-            let since_ms = target.failing_since_ms.filter(|_| !target.seed);
+            let since_ms = target.in_vain_since_ms();
             let for_ms = since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-            let is_idle = matches!(target.call, Call::Idle);
-            is_idle && for_ms >= FORGOTTEN_AFTER_MS
+            matches!(target.call, Call::Idle) && for_ms >= FORGOTTEN_AFTER_MS
         };
         let leads_to_needed = |target: &Target| {
             let met = target.peer.as_ref();

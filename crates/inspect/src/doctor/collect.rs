@@ -32,7 +32,7 @@ const NOT_INNODB: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, ' (', ENG
 pub(super) fn collect(login: &Login) -> Result<Facts, Refusal> {
     let survey = Survey::take(login)?;
     let mut facts = Facts {
-        arbitrators: survey.without_address(),
+        without_address: survey.without_address(),
         absent: members::absent(&survey),
         silent: survey
             .silent()

@@ -20,7 +20,7 @@ pub(crate) struct Facts {
     /// The members that did not answer: address and reason.
     pub(crate) silent: Vec<(String, String)>,
     /// Members without an address for clients: arbitrators, and servers that listen on loopback only.
-    pub(crate) arbitrators: usize,
+    pub(crate) without_address: usize,
     /// The group addresses in `wsrep_cluster_address` without a member.
     pub(crate) absent: Absent,
     /// The tables of one node: all nodes have the same.

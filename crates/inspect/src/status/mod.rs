@@ -6,10 +6,10 @@ mod row;
 mod tests;
 
 use serde::Serialize;
+use trireme_agent::Component;
 
 use crate::losses::{Losses, losses, voters};
 use crate::members;
-use crate::node::Component;
 use crate::survey::Survey;
 use crate::text::{self, bounded, shown};
 use notes::notes;

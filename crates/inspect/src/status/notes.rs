@@ -1,8 +1,10 @@
 //! The notes of the status report: one sentence for each fault.
 
+use trireme_agent::Component;
+
 use super::StatusReport;
 use crate::members::unless;
-use crate::node::{Component, Node};
+use crate::node::Node;
 use crate::survey::Survey;
 use crate::text::{clipped, shown};
 

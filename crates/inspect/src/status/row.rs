@@ -1,9 +1,10 @@
 //! The row of one member in the status report.
 
 use serde::Serialize;
+use trireme_agent::Component;
 
 use crate::log_reach::{Reach, log_reach, log_seqnos};
-use crate::node::{Component, Node};
+use crate::node::Node;
 use crate::survey::Member;
 use crate::text::{bounded, clipped};
 

@@ -2,6 +2,7 @@
 
 use trireme_group::Preference;
 use trireme_log::Durability;
+use trireme_replicator::LocalState;
 
 use super::{Play, Stage};
 use crate::founding::Founding;
@@ -161,6 +162,16 @@ pub(super) fn go_on_with(stage: &mut Stage, nodes: &[NodeId], acknowledged: &[Cl
     stage.must("they have all that was acknowledged", kept);
     let later = stage.write(nodes[nodes.len() - 1], &[row(1)]);
     stage.until("they serve", |s| s.acknowledged(later))
+}
+
+/// The joiner gives its SST up, and takes no database.
+pub(super) fn gives_up_snapshot(stage: &mut Stage, joiner: NodeId) -> Play {
+    let states = [Some(LocalState::Joined), Some(LocalState::Synced)];
+    stage.until("the joiner gives up, or has a database", |s| {
+        s.process(joiner).is_none() || states.contains(&s.state(joiner))
+    })?;
+    stage.must("it has given up", stage.process(joiner).is_none());
+    Ok(())
 }
 
 /// A row of the database.

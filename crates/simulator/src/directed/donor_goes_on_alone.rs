@@ -8,7 +8,7 @@ use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::cluster::NEVER_US;
+use super::cluster::{NEVER_US, gives_up_snapshot};
 use super::{Directed, N1, N2, N3, N4, Play, Stage, cluster, row};
 use crate::server::Span;
 
@@ -53,10 +53,5 @@ fn play(stage: &mut Stage) -> Play {
     stage.join(&[N3], &[N4]);
     stage.pass_ms(250);
     stage.join(&[N2], &[N1, N4]);
-    let states = [Some(LocalState::Joined), Some(LocalState::Synced)];
-    stage.until("n4 gives up, or has a database", |s| {
-        s.process(N4).is_none() || states.contains(&s.state(N4))
-    })?;
-    stage.must("it has given up", stage.process(N4).is_none());
-    Ok(())
+    gives_up_snapshot(stage, N4)
 }

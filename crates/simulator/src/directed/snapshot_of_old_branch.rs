@@ -8,7 +8,7 @@ use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::cluster::NEVER_US;
+use super::cluster::{NEVER_US, gives_up_snapshot};
 use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, cluster, row};
 use crate::fault::Fault;
 use crate::server::Span;
@@ -51,10 +51,5 @@ fn play(stage: &mut Stage) -> Play {
         s.component_state(N1) == ComponentState::Primary
     })?;
     stage.join(&[N1], &[N5]);
-    let states = [Some(LocalState::Joined), Some(LocalState::Synced)];
-    stage.until("n5 gives up, or has a database", |s| {
-        s.process(N5).is_none() || states.contains(&s.state(N5))
-    })?;
-    stage.must("it has given up", stage.process(N5).is_none());
-    Ok(())
+    gives_up_snapshot(stage, N5)
 }

@@ -1,10 +1,12 @@
 //! Checks of the members: whether they are there, and in which state.
 
+use trireme_agent::Component;
+
 use crate::doctor::facts::{Facts, list};
 use crate::doctor::finding::Finding;
 use crate::losses::{losses, voters};
 use crate::members::{Absent, unless};
-use crate::node::{Component, Node};
+use crate::node::Node;
 
 pub(crate) fn majority(facts: &Facts) -> Finding {
     let are = |component| facts.those(|node| node.component() == component);
@@ -42,10 +44,10 @@ pub(crate) fn answers(facts: &Facts) -> Finding {
         .map(|(address, reason)| format!("{address} ({reason})"))
         .collect();
     match silent.is_empty() {
-        true if facts.arbitrators > 0 => Finding::ok(format!(
+        true if facts.without_address > 0 => Finding::ok(format!(
             "all members of the view with an address for clients answer; {} without one may be arbitrators, or servers \
              that listen on loopback only",
-            facts.arbitrators
+            facts.without_address
         )),
         true => Finding::ok("all members of the view answer"),
         false => Finding::warning(
@@ -60,7 +62,7 @@ pub(crate) fn missing(facts: &Facts) -> Finding {
     let of = |addresses: &[String]| {
         format!(
             "named in wsrep_cluster_address, and not there{}: {}",
-            unless(addresses.len(), facts.absent.others, facts.arbitrators),
+            unless(addresses.len(), facts.absent.others, facts.without_address),
             list(addresses)
         )
     };
@@ -133,7 +135,7 @@ pub(crate) fn loss(facts: &Facts) -> Finding {
     let voters = voters(
         facts.nodes.iter().map(|seen| &seen.node),
         facts.silent.iter().map(|(address, _)| address.clone()),
-        facts.arbitrators,
+        facts.without_address,
     );
     let total = first
         .whole("wsrep_cluster_weight")

@@ -187,7 +187,7 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
     let closed = facts.nodes.iter().filter(|seen| seen.statements.is_none());
     let closed = closed.map(|seen| seen.node.name().to_owned());
     let hidden: Vec<String> = silent.chain(closed).collect();
-    match (hidden.is_empty(), facts.arbitrators) {
+    match (hidden.is_empty(), facts.without_address) {
         (true, 0) => Finding::ok("no ALTER or the like holds up the cluster"),
         (true, _) => Finding::ok(
             "no ALTER or the like is seen on the members that have an address for clients",

@@ -299,7 +299,7 @@ fn a_shared_secret_is_known() {
 #[test]
 fn a_node_that_may_be_the_arbitrator_is_not_said_to_be_there() {
     let mut facts = healthy();
-    facts.arbitrators = 1;
+    facts.without_address = 1;
     facts.absent.doubtful = vec!["192.0.2.9:4567".to_owned()];
     let report = DoctorReport::of(&facts);
     let found = check(&report, "missing-members");

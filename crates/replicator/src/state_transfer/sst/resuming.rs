@@ -44,6 +44,7 @@ impl StateTransfer {
         }
         has_no_donor
     }
+
     /// Continues an interrupted SST, when the node is in step with the group again. `is_forked`: the history has forked
     /// since.
     pub(crate) fn resume(
