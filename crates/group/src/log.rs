@@ -136,6 +136,13 @@ impl Log {
         overrides
     }
 
+    /// The branch of the history that this log is on: the last forced view in it, committed or not. None: there is none.
+    pub(crate) fn branch(&self) -> Option<Uuid> {
+        let mut pending = self.uncommitted().rev();
+        let last = pending.find_map(|(_, later)| later.override_id);
+        last.or_else(|| self.committed.overrides.last().copied())
+    }
+
     /// Returns the position that may be committed now in this term, if any. `quorum`: the position that a majority of a
     /// configuration has acknowledged. From a pending configuration on, entries need its majority and those of all
     /// before it (rule 3). A forced view needs only its own majority (rule 11).

@@ -282,9 +282,17 @@ impl Membership<'_> {
     /// confirmation.
     pub(crate) fn admitted(&mut self, configuration: &Configuration) {
         self.dissemination.seated();
-        if self.component.admit(configuration.number) {
+        let is_made_primary = self.component.admit(configuration.number);
+        if is_made_primary {
             self.forced_views.made_primary();
             self.component.majority_mut().heard(self.context.now());
+        }
+        let is_forced = configuration.override_id.is_some();
+        if is_forced {
+            // The members drop what comes from a process of another branch.
+            self.announce();
+        }
+        if is_made_primary || is_forced {
             self.resend_own(0);
         }
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use trireme_mutants::{Mutant, planted};
 
 use crate::codec::MAX_LIST;
-use crate::ids::{Incarnation, SubmissionId, TimeMs};
+use crate::ids::{Incarnation, SubmissionId, TimeMs, Uuid};
 use crate::message::{BulkPayload, Message};
 
 /// Greatest number of own submissions that are sent again at a time.
@@ -25,6 +25,8 @@ struct Own {
     /// The bulk payload and its head. The others fetch the payload, so only the head is sent.
     bulk: Option<(BulkPayload, Bytes)>,
     sent_at: TimeMs,
+    /// The last forced view in the log when it was submitted: its branch of the history (rule 11).
+    branch: Option<Uuid>,
     /// True if its client was told that it has failed for certain (rule 7).
     certain: bool,
 }
@@ -124,13 +126,14 @@ impl Submissions {
         }
     }
 
-    /// Takes this member's next submission; without a payload it is withdrawn from the start. Returns the message for
-    /// the others.
+    /// Takes this member's next submission; without a payload it is withdrawn from the start. `branch`: the last forced
+    /// view in the log. Returns the message for the others.
     pub fn submit(
         &mut self,
         number: u64,
         payload: Option<Bytes>,
         bulk: Option<(BulkPayload, Bytes)>,
+        branch: Option<Uuid>,
         now: TimeMs,
     ) -> Message {
         assert_eq!(
@@ -143,6 +146,7 @@ impl Submissions {
             payload,
             bulk,
             sent_at: now,
+            branch,
             certain: false,
         };
         let message = own.message(number);
@@ -195,6 +199,7 @@ impl Submissions {
                 payload: None,
                 bulk: None,
                 sent_at: now,
+                branch: None,
                 certain: false,
             };
             self.own.entry(self.last_number).or_insert(void);
@@ -203,12 +208,20 @@ impl Submissions {
     }
 
     /// The majority is lost: withdraws all own submissions, and returns each with whether it failed for certain.
-    /// `needed`: nothing was committed without this member. `in_order`: the last number that may have been ordered.
-    pub fn withdraw(&mut self, needed: bool, in_order: u64) -> Vec<(u64, bool)> {
+    /// `needed`: nothing was committed on this branch of the history without this member. `in_order`: the last number that
+    /// may have been ordered on it. The branch that a forced view left may have committed earlier submissions (rule 11;
+    /// simulator, seed 6000001763 of `mistakes`).
+    pub fn withdraw(
+        &mut self,
+        branch: Option<Uuid>,
+        needed: bool,
+        in_order: u64,
+    ) -> Vec<(u64, bool)> {
         let mut withdrawn = Vec::new();
         for (number, own) in &mut self.own {
             if own.payload.take().is_some() {
-                own.certain = needed && *number > in_order;
+                let is_of_branch = own.branch == branch || planted(Mutant::OtherBranchForgotten);
+                own.certain = needed && is_of_branch && *number > in_order;
                 withdrawn.push((*number, own.certain));
             }
         }

@@ -93,6 +93,7 @@ mutants! {
         joiner_votes_at_once: JoinerVotesAtOnce,
         evicted_delivered: EvictedDelivered,
         withdrawn_kept: WithdrawnKept,
+        other_branch_forgotten: OtherBranchForgotten,
         takeover_makes_view: TakeoverMakesView,
         read_point_from_own_log: ReadPointFromOwnLog,
         overrides_ignored: OverridesIgnored,

@@ -77,7 +77,8 @@ impl Dissemination {
     ) {
         let payload = payload.filter(|_| place.is_primary);
         let is_bulk = bulk.is_some();
-        let message = (self.submissions).submit(number, payload.clone(), bulk, known.now());
+        let branch = known.log.branch();
+        let message = (self.submissions).submit(number, payload.clone(), bulk, branch, known.now());
         let Some(payload) = payload else {
             out.push(failed(known, number, Fate::Withdrawn));
             return;
@@ -143,15 +144,16 @@ impl Dissemination {
         let ids = incoming.iter().filter_map(|entry| entry.submission());
         let own = ids.filter(|id| id.incarnation == me).map(|id| id.number);
         let in_order = own.fold(known.tail_number(me), u64::max);
-        // `needed`: without this member's vote nothing can have been committed, and it acknowledges no more in this
-        // term.
+        // `needed`: without this member's vote nothing can have been committed on this branch, and it acknowledges no more
+        // in this term.
         let needed = known.log.in_every_configuration(|configuration| {
             let own = configuration
                 .member(me)
                 .map_or(0, |member| u64::from(member.weight));
             !configuration.is_majority(configuration.total_weight() - own)
         });
-        let withdrawn = self.submissions.withdraw(needed, in_order);
+        let branch = known.log.branch();
+        let withdrawn = self.submissions.withdraw(branch, needed, in_order);
         let is_any_certain = withdrawn.iter().any(|(_, is_certain)| *is_certain);
         let tell = |(number, is_certain)| match is_certain {
             true => failed(known, number, Fate::Withdrawn),

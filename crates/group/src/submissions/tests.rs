@@ -55,13 +55,13 @@ fn what_was_withdrawn_stays_void_until_a_log_has_it() {
 fn of_what_was_withdrawn_only_the_last_is_sent_again() {
     let mut submissions = Submissions::default();
     for number in 1..=3 {
-        submissions.submit(number, Some(Bytes::from_static(b"x")), None, 5);
+        submissions.submit(number, Some(Bytes::from_static(b"x")), None, None, 5);
     }
     assert_eq!(
-        submissions.withdraw(true, 1),
+        submissions.withdraw(None, true, 1),
         [(1, false), (2, true), (3, true)]
     );
-    submissions.submit(4, Some(Bytes::from_static(b"x")), None, 5);
+    submissions.submit(4, Some(Bytes::from_static(b"x")), None, None, 5);
     let resent = submissions.resend(0, 0, 6).into_iter();
     let resent: Vec<_> = resent.map(|r| (r.number, r.payload.is_some())).collect();
     assert_eq!(resent, [(3, false), (4, true)]);
@@ -70,10 +70,21 @@ fn of_what_was_withdrawn_only_the_last_is_sent_again() {
 }
 
 #[test]
+fn what_was_sent_on_another_branch_fails_without_certainty() {
+    let mut submissions = Submissions::default();
+    let forced = Some(Uuid([7; 16]));
+    for (number, branch) in [(1, None), (2, forced)] {
+        submissions.submit(number, Some(Bytes::from_static(b"x")), None, branch, 5);
+    }
+    let withdrawn = submissions.withdraw(forced, true, 0);
+    assert_eq!(withdrawn, [(1, false), (2, true)]);
+}
+
+#[test]
 fn what_a_checkpoint_covers_fails_and_a_void_uses_up_the_rest() {
     let mut submissions = Submissions::default();
     for number in 1..=3 {
-        submissions.submit(number, Some(Bytes::from_static(b"x")), None, 5);
+        submissions.submit(number, Some(Bytes::from_static(b"x")), None, None, 5);
     }
     assert_eq!(submissions.cover(1, 6), [1, 2, 3]);
     let resent = submissions.resend(1, 0, 6);
@@ -98,6 +109,7 @@ fn the_newest_withdrawals_are_told_and_no_more_than_fit() {
             payload: None,
             bulk: None,
             sent_at: 0,
+            branch: None,
             certain: false,
         };
         submissions.own.insert(number, void);

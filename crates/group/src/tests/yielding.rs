@@ -50,6 +50,23 @@ fn those_who_ignore_the_quorum_give_way_to_the_majority() {
     }
 }
 
+/// Nobody need wait until a submission is sent again because it is old.
+#[test]
+fn those_who_go_on_alone_order_at_once_what_waits() {
+    let mut cores = Cores::of(5);
+    for node in [3, 4] {
+        cores.nodes[node].group.config_mut().ignore_quorum = true;
+    }
+    cores.part(&[3, 4], &[0, 1, 2]);
+    (cores.submit(3, 1), cores.submit(4, 1));
+    cores.step_ms = 10;
+    while cores.members(3).len() > 2 || cores.members(4).len() > 2 {
+        cores.pass(10);
+    }
+    cores.pass(200);
+    assert_eq!([cores.delivered(3), cores.delivered(4)], [2, 2]);
+}
+
 #[test]
 fn who_is_not_primary_gives_way_to_them() {
     let mut cores = gone_on_alone(&[0, 1, 2]);

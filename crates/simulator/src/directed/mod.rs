@@ -109,6 +109,7 @@ schedules! {
     fork_below_tail,
     snapshot_of_old_branch,
     donor_goes_on_alone,
+    origin_goes_on_alone,
     late_snapshot,
     second_founder,
     founder_knows_its_log,
