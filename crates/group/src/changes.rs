@@ -250,7 +250,7 @@ fn can_elect(known: Known, configuration: &Configuration) -> bool {
 /// on a copy of the data directory (rule 14).
 fn is_here(known: Known, seat: &Member) -> bool {
     let timeout_ms = known.context.config().leader_timeout_ms;
-    let heard = |peer: &Peer| peer.up && known.now() < peer.heard_at + timeout_ms;
+    let heard = |peer: &Peer| known.hears(timeout_ms, peer);
     seat.incarnation == known.me() || known.peers.get(seat.incarnation).is_some_and(heard)
 }
 
@@ -288,7 +288,7 @@ fn is_gone(branches: Branches, since: TimeMs, member: &Member) -> bool {
         Some(peer) => now >= peer.heard_at.max(since) + timeout_ms,
         None => now >= since + timeout_ms,
     };
-    let speaks = |peer: &Peer| now < peer.heard_at + timeout_ms;
+    let speaks = |peer: &Peer| known.hears(timeout_ms, peer);
     is_silent && member.replica != known.my_replica() && !successors(known, member).any(speaks)
 }
 

@@ -91,13 +91,18 @@ impl<'a> Known<'a> {
         (status.leader && status.term == term).then_some(leader)
     }
 
+    /// True if this process has heard the peer within this time.
+    pub(crate) fn hears(self, within_ms: TimeMs, peer: &Peer) -> bool {
+        peer.up && self.now() < peer.heard_at + within_ms
+    }
+
     /// True if this process has heard a majority of the configuration within this time; it counts itself.
     pub(crate) fn hears_majority(self, within_ms: TimeMs, configuration: &Configuration) -> bool {
         let heard = |member: &Member| {
             member.replica == self.my_replica()
                 || self
                     .speaker(member.replica)
-                    .is_some_and(|(_, peer)| self.now() < peer.heard_at + within_ms)
+                    .is_some_and(|(_, peer)| self.hears(within_ms, peer))
         };
         configuration.is_majority(configuration.weight_of(heard))
     }

@@ -276,7 +276,7 @@ impl Transfer {
                 return outlooks.own_links;
             }
             let peer = known.peers.get(member.incarnation);
-            let fresh = peer.filter(|peer| peer.up && known.now() < peer.heard_at + STALE_MS);
+            let fresh = peer.filter(|peer| known.hears(STALE_MS, peer));
             let status = fresh.and_then(|peer| peer.status.as_ref());
             status.map_or(&[][..], |status| &status.outlook.links)
         });

@@ -20,16 +20,19 @@ const MARK: [u8; 4] = *b"auto";
 const UNVOUCHED: [u8; 4] = *b"boot";
 
 impl<'a> Branches<'a> {
-    /// The forced views of this log, without the last ones if these yield to a connected primary component.
+    /// The forced views of this log, without the last ones if these yield to a primary component that this process hears.
+    /// A peer that has fallen silent may have followed these views since (simulator, seed 6100000326 of `mistakes`).
     pub(crate) fn binding_overrides(self) -> &'a [Uuid] {
         let own = &self.log.committed().overrides;
         let yielding = own.last().is_some_and(yields);
         if !yielding || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
             return own;
         }
+        let within_ms = self.context.config().suspect_timeout_ms;
         let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
-            let status = peer.status.as_ref()?;
-            (!self.known().has_duplicate(peer.replica, incarnation)).then_some(status)
+            let is_heard = self.known().hears(within_ms, peer) || planted(Mutant::SilentPeerOutvotes);
+            let counts = is_heard && !self.known().has_duplicate(peer.replica, incarnation);
+            peer.status.as_ref().filter(|_| counts)
         });
         let kept = statuses.filter_map(|status| self.kept_before(status)).min();
         &own[..kept.unwrap_or(own.len())]
@@ -159,7 +162,7 @@ impl<'a> Branches<'a> {
     }
 
     fn hears_primary_of_own_branch(self) -> bool {
-        let (committed, now) = (self.log.committed(), self.context.now());
+        let committed = self.log.committed();
         let within_ms = self.context.config().leader_timeout_ms;
         let is_primary = |status: &Status| {
             status.component_state == ComponentState::Primary
@@ -167,17 +170,17 @@ impl<'a> Branches<'a> {
                 && status.overrides == committed.overrides
         };
         let mut heard =
-            (self.peers.connected()).filter(|(_, peer)| now < peer.heard_at + within_ms);
+            (self.peers.connected()).filter(|(_, peer)| self.known().hears(within_ms, peer));
         heard.any(|(_, peer)| peer.status.as_ref().is_some_and(is_primary))
     }
 
     /// True if the members with exactly this log's forced views, as far as they are heard, are a majority.
     fn has_majority_of_own_branch(self) -> bool {
-        let (own, now) = (&self.log.committed().overrides, self.context.now());
+        let own = &self.log.committed().overrides;
         let within_ms = self.context.config().suspect_timeout_ms;
         let is_here = |member: &Member| {
             let peer = (self.peers.get(member.incarnation))
-                .filter(|peer| peer.up && now < peer.heard_at + within_ms);
+                .filter(|peer| self.known().hears(within_ms, peer));
             let status = peer.and_then(|peer| peer.status.as_ref());
             member.incarnation == self.context.me() || status.is_some_and(|s| s.overrides == *own)
         };

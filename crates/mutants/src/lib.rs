@@ -94,6 +94,7 @@ mutants! {
         evicted_delivered: EvictedDelivered,
         withdrawn_kept: WithdrawnKept,
         other_branch_forgotten: OtherBranchForgotten,
+        silent_peer_outvotes: SilentPeerOutvotes,
         takeover_makes_view: TakeoverMakesView,
         read_point_from_own_log: ReadPointFromOwnLog,
         overrides_ignored: OverridesIgnored,
