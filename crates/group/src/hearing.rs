@@ -95,6 +95,9 @@ impl Group {
             self.peers.measure(from, me, &status.outlook, now);
         }
         self.membership().tell_split(&status);
+        if status.leader || !planted(Mutant::FollowersWordIgnored) {
+            self.membership().give_up_overrides(from);
+        }
         let same_history =
             self.log.committed().history.is_nil() || self.log.committed().history == status.history;
         if !status.leader

@@ -30,7 +30,8 @@ impl<'a> Branches<'a> {
         }
         let within_ms = self.context.config().suspect_timeout_ms;
         let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
-            let is_heard = self.known().hears(within_ms, peer) || planted(Mutant::SilentPeerOutvotes);
+            let is_heard =
+                self.known().hears(within_ms, peer) || planted(Mutant::SilentPeerOutvotes);
             let counts = is_heard && !self.known().has_duplicate(peer.replica, incarnation);
             peer.status.as_ref().filter(|_| counts)
         });

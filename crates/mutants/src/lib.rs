@@ -95,6 +95,7 @@ mutants! {
         withdrawn_kept: WithdrawnKept,
         other_branch_forgotten: OtherBranchForgotten,
         silent_peer_outvotes: SilentPeerOutvotes,
+        followers_word_ignored: FollowersWordIgnored,
         takeover_makes_view: TakeoverMakesView,
         read_point_from_own_log: ReadPointFromOwnLog,
         overrides_ignored: OverridesIgnored,

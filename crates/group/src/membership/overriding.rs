@@ -67,9 +67,6 @@ impl Membership<'_> {
         if self.component.is_outside() {
             return true;
         }
-        if self.branches().gives_up_overrides() {
-            self.give_up_overrides(from);
-        }
         let own = self.branches().binding_overrides();
         if !status.overrides.starts_with(own) || self.branches().outvotes(from, status) {
             return false;
@@ -84,8 +81,12 @@ impl Membership<'_> {
         true
     }
 
-    /// A component without the last forced views of this log is primary, and these views yield: this process gives way.
-    fn give_up_overrides(&mut self, from: Incarnation) {
+    /// Gives way if a component without the last forced views of this log is primary, and these views yield. The word of
+    /// a follower is enough: its leader may not be heard, and this process orders nothing any more.
+    pub(crate) fn give_up_overrides(&mut self, from: Incarnation) {
+        if self.component.is_outside() || !self.branches().gives_up_overrides() {
+            return;
+        }
         let had_a_say = self.component.is_primary() || self.role.is_leader();
         if had_a_say {
             let text = format!(

@@ -110,6 +110,7 @@ schedules! {
     snapshot_of_old_branch,
     donor_goes_on_alone,
     origin_goes_on_alone,
+    silent_peer_has_no_word,
     late_snapshot,
     second_founder,
     founder_knows_its_log,
