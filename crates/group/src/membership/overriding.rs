@@ -36,9 +36,17 @@ impl Membership<'_> {
     }
 
     pub(super) fn may_go_on_alone(&self) -> bool {
-        let reachable = |m: &Member| m.incarnation == self.me() || self.peers.is_up(m.incarnation);
+        // A silent member, connected or not, may go on by itself (simulator, seed 6100003414 of `mistakes`).
+        let within_ms = self.context.config().suspect_timeout_ms;
+        let is_heard = |m: &Member| {
+            let peer = self.peers.get(m.incarnation);
+            let is_heard = peer.is_some_and(|peer| {
+                self.known().hears(within_ms, peer) || peer.up && planted(Mutant::SilentHalfCounts)
+            });
+            m.incarnation == self.me() || is_heard
+        };
         let half = |configuration: &Configuration| {
-            configuration.is_half(configuration.weight_of(reachable))
+            configuration.is_half(configuration.weight_of(is_heard))
         };
         // A view that may be in force, and that lacks this process, cannot be followed by one that it forms.
         self.branches().own_seat().is_some()

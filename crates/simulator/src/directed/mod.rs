@@ -111,6 +111,8 @@ schedules! {
     donor_goes_on_alone,
     origin_goes_on_alone,
     silent_peer_has_no_word,
+    heavier_forgets,
+    minority_ignores_split_brain,
     late_snapshot,
     second_founder,
     founder_knows_its_log,

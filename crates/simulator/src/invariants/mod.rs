@@ -81,7 +81,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(failed_stays_out::FailedStaysOut::new(&databases, &logs)),
         Box::new(acknowledged_kept::AcknowledgedKept::new(&databases)),
         Box::new(list_append::ListAppend::new(&databases)),
-        Box::new(current_reads::CurrentReads::new(&databases)),
+        Box::new(current_reads::CurrentReads::new(&databases, &logs)),
         Box::new(acknowledgements_held::AcknowledgementsHeld::default()),
         Box::new(reads_end::ReadsEnd::default()),
         Box::new(nobody_waits::NobodyWaits),
