@@ -371,6 +371,10 @@ impl Elections<'_> {
         if !enough {
             return self.go_on_by_evidence();
         }
+        if forced.is_some_and(|id| yields(&id)) && !self.may_go_on_with(&promises) {
+            self.give_up();
+            return None;
+        }
         let promises = match forced {
             Some(_) => promises.usable(),
             None => promises,
@@ -387,6 +391,18 @@ impl Elections<'_> {
             return None;
         }
         self.win(promises, required, forced)
+    }
+
+    /// True if an option of this process lets these promisers go on without an operator. `pc.ignore_sb` wants half of the
+    /// votes: more were heard before, but may not have promised. Another process's option has brought about a
+    /// candidacy that no option of this one allows.
+    fn may_go_on_with(&self, promises: &Promises) -> bool {
+        let config = self.context.config();
+        let needs_half = config.ignore_split_brain
+            && !config.ignore_quorum
+            && !planted(Mutant::UnpromisedHalfCounts);
+        let has_promised = |m: &Member| promises.of(m.replica).is_some();
+        !needs_half || (self.log).in_every_configuration(|c| c.is_half(c.weight_of(has_promised)))
     }
 
     /// True if a configuration that may be in force lists the replica under this incarnation. Nothing is ordered under

@@ -3,6 +3,8 @@
 //! In: messages of leaders that had a majority. Out: whether this process may stay primary, and how long it has waited
 //! for others.
 
+use trireme_mutants::{Mutant, planted};
+
 use crate::ids::TimeMs;
 use crate::reminder::Reminder;
 
@@ -10,6 +12,8 @@ use crate::reminder::Reminder;
 pub(crate) struct Majority {
     /// Last message of a leader that had a majority; on a leader, the last time at which it heard a majority.
     heard_at: TimeMs,
+    /// True if this node has tried to go on alone since then (`pc.ignore_sb`, `pc.ignore_quorum`).
+    tried_alone: bool,
     /// When this node last became non-primary because it heard no majority.
     lost_at: Option<TimeMs>,
     /// Since when this node has heard a majority without being primary.
@@ -22,6 +26,7 @@ impl Majority {
     pub(crate) fn new(now: TimeMs) -> Majority {
         Majority {
             heard_at: now,
+            tried_alone: false,
             lost_at: None,
             here_since: now,
             reminder: Reminder::later(now),
@@ -51,6 +56,18 @@ impl Majority {
     /// A majority was heard at this time. Earlier times than the last one change nothing.
     pub(crate) fn heard(&mut self, at: TimeMs) {
         self.heard_at = self.heard_at.max(at);
+        self.tried_alone = false;
+    }
+
+    /// This node tries to go on alone, and waits for the outcome as long as for a majority.
+    pub(crate) fn tries_alone(&mut self, now: TimeMs) {
+        self.heard_at = now;
+        self.tried_alone = true;
+    }
+
+    /// True if this node has tried to go on alone since it heard a majority.
+    pub(crate) fn has_tried_alone(&self) -> bool {
+        self.tried_alone && !planted(Mutant::TriesAloneForEver)
     }
 
     pub(crate) fn lost(&mut self, now: TimeMs) {

@@ -13,7 +13,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::acks::Acks;
 use crate::branches::{Branches, branches};
 use crate::component::Component;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Member};
 use crate::context::Context;
 use crate::dissemination::Dissemination;
 use crate::election_timer::ElectionTimer;
@@ -192,9 +192,25 @@ impl Membership<'_> {
     /// itself.
     fn majority_heard_at(&self) -> Option<TimeMs> {
         let now = self.context.now();
+        // A member that follows another branch acknowledges nothing here.
+        let overriders: Vec<Incarnation> = match planted(Mutant::OtherBranchHeard) {
+            true => Vec::new(),
+            false => (self.branches().overriders())
+                .map(|(peer, ..)| peer)
+                .collect(),
+        };
         let heard_since = |at: TimeMs| {
             let within_ms = now.saturating_sub(at) + 1;
-            let heard = |configuration: &_| self.known().hears_majority(within_ms, configuration);
+            let heard = |configuration: &Configuration| {
+                let is_heard = |m: &Member| {
+                    let speaker = self.known().speaker(m.replica);
+                    m.replica == self.my_replica()
+                        || speaker.is_some_and(|(name, peer)| {
+                            self.known().hears(within_ms, peer) && !overriders.contains(&name)
+                        })
+                };
+                configuration.is_majority(configuration.weight_of(is_heard))
+            };
             match planted(Mutant::PendingViewUnheeded) {
                 true => heard(&self.log.committed().configuration),
                 false => self.log.in_every_configuration(heard),
@@ -233,7 +249,10 @@ impl Membership<'_> {
                 .majority()
                 .is_silent(self.context.now(), timeout_ms)
         {
-            let may_force = self.may_go_on_alone() && !self.component.is_leaving();
+            // An attempt that came to nothing is not repeated: this process would stay primary and order nothing.
+            let may_force = self.may_go_on_alone()
+                && !self.component.is_leaving()
+                && !self.component.majority().has_tried_alone();
             if may_force && self.elections().has_room_for_override() {
                 self.go_on_alone();
             } else {

@@ -126,8 +126,9 @@ impl Vote {
     }
 
     /// A log from another node replaces the own one, and may lack everything that this replica acknowledged with the
-    /// old log.
-    pub(crate) fn begin_log_anew(&mut self, intact_at: Position) {
+    /// old log. `forked`: the old log was on another branch, so the new one may begin below entries that both have.
+    pub(crate) fn begin_log_anew(&mut self, intact_at: Position, forked: bool) {
+        self.amnesiac |= forked;
         self.lost_views = true;
         self.intact_at = Some(intact_at);
     }

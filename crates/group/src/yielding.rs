@@ -112,11 +112,15 @@ impl<'a> Branches<'a> {
         (yield_all && !planted(Mutant::MajorityYieldsToIgnoredQuorum)).then_some(beyond)
     }
 
-    /// True if a configuration that may be in force lacks the peer, which was a member before: one that is pending here
-    /// may be committed elsewhere. A new node is in none of them, and nobody has gone on without it (simulator, seed
-    /// 38689 of `mistakes`).
+    /// True if the peer, which was a member before, has no vote in a configuration that may be in force: one that is
+    /// pending here may be committed elsewhere. One without a vote may have been voted out and let in again, and has not
+    /// got this log yet. A new node is in none of them, and nobody has gone on without it (simulator, seed 38689 of
+    /// `mistakes`).
     fn is_without(self, peer: &Peer) -> bool {
-        let has_seat = |c: &Configuration| c.replica(peer.replica).is_some();
+        let has_seat = |c: &Configuration| {
+            let seat = c.replica(peer.replica);
+            seat.is_some_and(|seat| seat.voter || planted(Mutant::LearnersSeatCounts))
+        };
         let was_member = self.log.committed().numbers.knows(peer.replica);
         was_member && !self.log.in_every_configuration(has_seat)
     }

@@ -41,7 +41,8 @@ impl Membership<'_> {
         let is_heard = |m: &Member| {
             let peer = self.peers.get(m.incarnation);
             let is_heard = peer.is_some_and(|peer| {
-                self.known().hears(within_ms, peer) || peer.up && planted(Mutant::SilentHalfCounts)
+                self.known().hears(within_ms, peer)
+                    || peer.up && planted(Mutant::UnpromisedHalfCounts)
             });
             m.incarnation == self.me() || is_heard
         };
@@ -57,7 +58,9 @@ impl Membership<'_> {
 
     /// Forms the forced view that the operator ordered beforehand by an option.
     pub(super) fn go_on_alone(&mut self) {
-        self.component.majority_mut().heard(self.context.now());
+        self.component
+            .majority_mut()
+            .tries_alone(self.context.now());
         let override_id = self.yielding_override();
         self.force(override_id);
     }
@@ -117,6 +120,10 @@ impl Membership<'_> {
     /// another branch, the refusal is not final at once: a majority of this branch may be about to form, and that
     /// leader would give way to it (rule 11).
     pub(crate) fn join_refused(&mut self, from: Incarnation, reason: String) {
+        // The request may have named forced views that this process has given up since. The next one does not.
+        if self.branches().gives_up_overrides() {
+            return;
+        }
         let waits = self.component.is_outside() || self.component.is_resumed();
         let recent_ms = 2 * self.context.config().suspect_timeout_ms;
         let recent = !self

@@ -32,7 +32,8 @@ impl Replica<'_> {
         }
         // An entry acknowledged in this term is kept as long as the term lasts (rule 1).
         if !planted(Mutant::InstallDropsAcknowledged) && !planted(Mutant::InstallGoesBack) {
-            if self.log.tail().term_at(checkpoint.position) == Some(checkpoint.term) {
+            let holds = self.log.tail().term_at(checkpoint.position) == Some(checkpoint.term);
+            if holds && !forked {
                 return self.keep_log(checkpoint.position, intact_at);
             }
             if checkpoint.position <= self.agreed_end() && !forked {
@@ -45,7 +46,7 @@ impl Replica<'_> {
         self.out.count(|c| c.installs += 1);
         self.forced_views.log_replaced();
         // The new log may lack entries that this replica acknowledged with the old log (rule 4).
-        self.vote.begin_log_anew(intact_at);
+        self.vote.begin_log_anew(intact_at, forked);
         self.component.majority_mut().heard(self.context.now());
         self.component.left_at_most_in(match forked {
             true => 0, // numbers of the branch that was left mean nothing here

@@ -1,11 +1,11 @@
 //! Overrides of `pc.ignore_quorum` and `pc.ignore_sb` give way to a primary component without them (rule 11).
 
 use super::branches::comes_back;
-use super::cores::{Cores, member};
+use super::cores::{Cores, member, replica};
 use crate::configuration::Member;
-use crate::event::{Event, Recovered};
-use crate::ids::{Incarnation, Uuid};
-use crate::message::ComponentState;
+use crate::event::{Action, Event, Recovered};
+use crate::ids::{Incarnation, Term, Uuid};
+use crate::message::{ComponentState, Message};
 use crate::yielding::yields;
 
 const OPERATORS: Uuid = Uuid([3; 16]);
@@ -14,6 +14,11 @@ fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
     nodes
         .iter()
         .all(|node| cores.component_state(*node) == ComponentState::Primary)
+}
+
+/// A node's heartbeat.
+fn status_of(cores: &mut Cores, node: usize) -> Message {
+    Message::Status(cores.nodes[node].group.membership().status_for(Incarnation::default()))
 }
 
 /// Nodes 3 and 4 ignore the quorum and are cut off, with nobody else.
@@ -65,6 +70,53 @@ fn those_who_go_on_alone_order_at_once_what_waits() {
     }
     cores.pass(200);
     assert_eq!([cores.delivered(3), cores.delivered(4)], [2, 2]);
+}
+
+/// Node 2 has gone on alone, and node 0 has committed nothing since: node 0's checkpoint lies below the forced view.
+#[test]
+fn a_log_of_another_branch_gives_way_to_a_checkpoint_that_it_holds() {
+    let mut cores = Cores::of(3);
+    let checkpoint = cores.nodes[0].group.checkpoint().clone();
+    cores.nodes[2].group.config_mut().ignore_quorum = true;
+    cores.part(&[2], &[0, 1]);
+    cores.pass(12_000);
+    assert_eq!(cores.members(2), ["node2"]);
+    cores.reconnect(0, 2);
+    let status = status_of(&mut cores, 0);
+    cores.say(0, 2, status);
+    assert!(!all_primary(&cores, &[2]));
+    let message = Message::Install {
+        term: Term {
+            number: cores.nodes[2].group.term().number + 1,
+            replica: replica(0),
+        },
+        intact_at: checkpoint.position + 5,
+        checkpoint: checkpoint.clone(),
+    };
+    cores.say(0, 2, message);
+    assert_eq!(cores.nodes[2].group.end(), checkpoint.position);
+    assert!(cores.nodes[2].group.overrides_in_log().is_empty());
+    // Entries between the checkpoint and the fork, which it has acknowledged, are missing now.
+    assert!(cores.nodes[2].group.is_amnesiac());
+}
+
+/// Node 0 has gone on alone, and is restarted. Its request for admission named its forced view; it has given way since.
+#[test]
+fn a_refusal_of_what_is_given_up_is_not_final() {
+    let mut cores = Cores::of(3);
+    cores.nodes[0].group.config_mut().ignore_quorum = true;
+    cores.part(&[0], &[1, 2]);
+    cores.pass(12_000);
+    assert_eq!(cores.members(0), ["node0"]);
+    let (again, recovered) = comes_back(&cores, cores.nodes[0].group.commit());
+    cores.kill(0);
+    let again = cores.start(again, recovered);
+    let status = status_of(&mut cores, 1);
+    cores.say(1, again, status);
+    let reason = "another branch".to_owned();
+    cores.say(1, again, Message::JoinRefused { reason });
+    let refused = |action: &Action| matches!(action, Action::Refused { .. });
+    assert!(!cores.nodes[again].actions.iter().any(refused));
 }
 
 #[test]

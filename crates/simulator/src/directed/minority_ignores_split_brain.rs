@@ -8,7 +8,7 @@ use trireme_mutants::Mutant;
 use super::{Directed, N1, N2, N3, Play, Stage, hasty, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::SilentHalfCounts],
+    mutants: &[Mutant::UnpromisedHalfCounts],
     plan: |seed| hasty(3, seed),
     play,
 };
