@@ -110,11 +110,14 @@ fn a_refusal_of_what_is_given_up_is_not_final() {
     assert_eq!(cores.members(0), ["node0"]);
     let (again, recovered) = comes_back(&cores, cores.nodes[0].group.commit());
     cores.kill(0);
+    cores.lost = |message| !matches!(message, Message::Status(_) | Message::JoinRefused { .. });
     let again = cores.start(again, recovered);
-    let status = status_of(&mut cores, 1);
-    cores.say(1, again, status);
+    cores.pass(100);
+    assert!(cores.nodes[again].group.branches().gives_up_overrides());
+    let is_leader = |node: &usize| cores.nodes[*node].group.is_leader();
+    let leader = [1, 2].into_iter().find(is_leader).expect("they go on");
     let reason = "another branch".to_owned();
-    cores.say(1, again, Message::JoinRefused { reason });
+    cores.say(leader, again, Message::JoinRefused { reason });
     let refused = |action: &Action| matches!(action, Action::Refused { .. });
     assert!(!cores.nodes[again].actions.iter().any(refused));
 }

@@ -17,7 +17,10 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.configure(N4, |config| config.ignore_quorum = true);
+    stage.configure(N4, |config| {
+        config.ignore_quorum = true;
+        config.suspect_timeout_ms *= 3;
+    });
     let formed = stage.view(N1);
     stage.cut(&[N5], &[N1, N2, N3]);
     stage.cut(&[N1, N2, N3], &[N4]);
