@@ -5,6 +5,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::branches::OVERRIDES_MAX;
 use crate::configuration::{Configuration, Member};
 use crate::ids::{Position, ReplicaId, TimeMs, Uuid};
 use crate::reminder::Reminder;
@@ -27,6 +28,9 @@ pub(crate) struct ForcedViews {
     /// True if this process has given way to a primary component without its last forced views, and has not got that
     /// component's log yet.
     gave_way: bool,
+    /// The yielding forced views that this process has given up, or has outvoted as part of a primary component. A node
+    /// that joined their branch before may still try to go on with it.
+    given_up: Vec<Uuid>,
     fork: Option<Fork>,
     /// The last forced view that a heartbeat has named.
     told: Option<Uuid>,
@@ -79,9 +83,25 @@ impl ForcedViews {
         }
     }
 
-    /// This process must follow a primary component without its last forced views.
-    pub(crate) fn give_way(&mut self) {
+    /// This process must follow a primary component without its last forced views, which are these.
+    pub(crate) fn give_way(&mut self, last: &[Uuid]) {
         self.gave_way = true;
+        self.give_up(last);
+    }
+
+    /// These forced views have lost against a primary component. The oldest are forgotten beyond a bound.
+    pub(crate) fn give_up(&mut self, lost: &[Uuid]) {
+        for id in lost {
+            if !self.given_up.contains(id) {
+                self.given_up.push(*id);
+            }
+        }
+        let excess = self.given_up.len().saturating_sub(OVERRIDES_MAX);
+        self.given_up.drain(..excess);
+    }
+
+    pub(crate) fn has_given_up(&self, id: &Uuid) -> bool {
+        self.given_up.contains(id) && !planted(Mutant::GivenUpBranchRevived)
     }
 
     /// The log has been replaced.

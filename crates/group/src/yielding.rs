@@ -61,6 +61,17 @@ impl<'a> Branches<'a> {
         self.binding_overrides().len() < self.log.committed().overrides.len()
     }
 
+    /// The last forced views of this log, if they yield to a primary component that this process hears.
+    pub(crate) fn yielding_overrides(self) -> &'a [Uuid] {
+        &self.log.committed().overrides[self.binding_overrides().len()..]
+    }
+
+    /// The forced views of another branch that come after those of this log.
+    pub(crate) fn beyond_own(self, theirs: &[Uuid]) -> &[Uuid] {
+        let own = &self.log.committed().overrides[..];
+        theirs.strip_prefix(own).unwrap_or_default()
+    }
+
     /// True if this process must not follow the peer, which has gone on with yielding forced views: these views are
     /// outvoted, or a view that may be in force lacks the peer, and its members can still form a majority.
     pub(crate) fn outvotes(self, from: Incarnation, status: &Status) -> bool {
@@ -73,7 +84,7 @@ impl<'a> Branches<'a> {
     /// True if this process must not follow any component with these yielding forced views. Either a view that may be in
     /// force here has voted one of their nodes out (seed 124105 of `mistakes`: not only the committed one), and its members
     /// can still form a majority; a member that has joined them since is outvoted with them (seed 118). Or a component
-    /// without these views goes on.
+    /// without these views goes on, or they have lost against one before.
     pub(crate) fn outvotes_branch(self, theirs: &[Uuid]) -> bool {
         // Nobody vouches for the database behind a "boot" view: a primary component never follows it, and other nodes
         // always do. Its node gives way to each primary component that it hears.
@@ -92,8 +103,10 @@ impl<'a> Branches<'a> {
             committed.replica(self.context.my_replica()).is_some()
                 && self.peers.connected().any(|(_, peer)| is_voted_out(peer))
         };
+        let have_lost = || alone.iter().any(|id| self.forced_views.has_given_up(id));
         self.may_outvote(theirs)
-            && (has_voted_one_out() && !self.is_deserted_for(theirs) || self.goes_on_here())
+            && ((has_voted_one_out() || have_lost()) && !self.is_deserted_for(theirs)
+                || self.goes_on_here())
     }
 
     /// True if forced views of `pc.ignore_sb` or `pc.ignore_quorum` come after those of this log, and this process has a
@@ -107,7 +120,7 @@ impl<'a> Branches<'a> {
 
     /// The forced views after those of this log, if there are any and all yield.
     fn went_alone(self, theirs: &[Uuid]) -> Option<&[Uuid]> {
-        let beyond = theirs.strip_prefix(&self.log.committed().overrides[..])?;
+        let beyond = self.beyond_own(theirs);
         let yield_all = !beyond.is_empty() && beyond.iter().all(yields);
         (yield_all && !planted(Mutant::MajorityYieldsToIgnoredQuorum)).then_some(beyond)
     }

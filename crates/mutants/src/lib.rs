@@ -98,6 +98,7 @@ mutants! {
         followers_word_ignored: FollowersWordIgnored,
         unpromised_half_counts: UnpromisedHalfCounts,
         learners_seat_counts: LearnersSeatCounts,
+        given_up_branch_revived: GivenUpBranchRevived,
         tries_alone_for_ever: TriesAloneForEver,
         other_branch_heard: OtherBranchHeard,
         takeover_makes_view: TakeoverMakesView,

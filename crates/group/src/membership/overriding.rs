@@ -79,7 +79,14 @@ impl Membership<'_> {
             return true;
         }
         let own = self.branches().binding_overrides();
-        if !status.overrides.starts_with(own) || self.branches().outvotes(from, status) {
+        if !status.overrides.starts_with(own) {
+            return false;
+        }
+        if self.branches().outvotes(from, status) {
+            if self.component.is_primary() {
+                let lost = self.branches().beyond_own(&status.overrides).to_vec();
+                self.forced_views.give_up(&lost);
+            }
             return false;
         }
         let following = self.matching.is_matched() && status.term == self.vote.promised();
@@ -107,7 +114,8 @@ impl Membership<'_> {
             );
             self.out.note(text);
         }
-        self.forced_views.give_way();
+        let last = self.branches().yielding_overrides().to_vec();
+        self.forced_views.give_way(&last);
         self.elections().step_aside();
         self.declare_non_primary();
         // Before this process requests admission: a member that is still primary with those views is removed.

@@ -18,7 +18,12 @@ fn all_primary(cores: &Cores, nodes: &[usize]) -> bool {
 
 /// A node's heartbeat.
 fn status_of(cores: &mut Cores, node: usize) -> Message {
-    Message::Status(cores.nodes[node].group.membership().status_for(Incarnation::default()))
+    Message::Status(
+        cores.nodes[node]
+            .group
+            .membership()
+            .status_for(Incarnation::default()),
+    )
 }
 
 /// Nodes 3 and 4 ignore the quorum and are cut off, with nobody else.

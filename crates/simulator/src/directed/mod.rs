@@ -115,6 +115,7 @@ schedules! {
     half_does_not_promise,
     owner_may_not_go_on,
     leader_hears_other_branch,
+    given_up_branch_returns,
     heavier_forgets,
     minority_ignores_split_brain,
     late_snapshot,
