@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
-use crate::yielding::yields;
+use crate::yielding::{is_automatic, yields};
 
 /// A candidate for a forced view goes on after this time with the promises that have come.
 const FORCED_WAIT_MS: TimeMs = 300;
@@ -371,7 +371,7 @@ impl Elections<'_> {
         if !enough {
             return self.go_on_by_evidence();
         }
-        if forced.is_some_and(|id| yields(&id)) && !self.may_go_on_with(&promises) {
+        if forced.is_some_and(|id| is_automatic(&id)) && !self.may_go_on_with(&promises) {
             self.give_up();
             return None;
         }
@@ -393,9 +393,8 @@ impl Elections<'_> {
         self.win(promises, required, forced)
     }
 
-    /// True if an option of this process lets these promisers go on without an operator. `pc.ignore_sb` wants half of the
-    /// votes: more were heard before, but may not have promised. Another process's option has brought about a
-    /// candidacy that no option of this one allows.
+    /// False if `pc.ignore_sb` alone lets this process go on, and these promisers are less than half of the votes: more
+    /// may have been heard before, and not have promised. If this process has no such option, it stands for another one.
     fn may_go_on_with(&self, promises: &Promises) -> bool {
         let config = self.context.config();
         let needs_half = config.ignore_split_brain

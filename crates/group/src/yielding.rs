@@ -235,7 +235,12 @@ pub fn is_unvouched(id: &Uuid) -> bool {
     id.0.ends_with(&UNVOUCHED)
 }
 
+/// True if `pc.ignore_sb` or `pc.ignore_quorum` makes the forced view with this id.
+pub(crate) fn is_automatic(id: &Uuid) -> bool {
+    id.0.ends_with(&MARK)
+}
+
 /// True if the forced view with this id yields.
 pub fn yields(id: &Uuid) -> bool {
-    id.0.ends_with(&MARK) || is_unvouched(id)
+    is_automatic(id) || is_unvouched(id)
 }

@@ -6,7 +6,7 @@ use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
 use crate::ids::{Incarnation, Term, Uuid};
 use crate::message::{ComponentState, Message};
-use crate::yielding::yields;
+use crate::yielding::{unvouched, yields};
 
 const OPERATORS: Uuid = Uuid([3; 16]);
 
@@ -57,6 +57,21 @@ fn those_who_ignore_the_quorum_give_way_to_the_majority() {
     assert!(all_primary(&cores, &[0, 1, 2, 3, 4]));
     for node in &cores.nodes {
         assert!(node.group.overrides_in_log().is_empty());
+    }
+}
+
+/// `pc.ignore_sb` wants half of the votes, for its own forced views only.
+#[test]
+fn a_bootstrap_needs_no_half() {
+    for override_id in [unvouched(OPERATORS), OPERATORS] {
+        let mut cores = Cores::of(3);
+        cores.nodes[2].group.config_mut().ignore_split_brain = true;
+        cores.part(&[2], &[0, 1]);
+        cores.pass(12_000);
+        assert!(!all_primary(&cores, &[2]));
+        cores.event(2, Event::ForcePrimary { override_id });
+        cores.pass(1_000);
+        assert!(all_primary(&cores, &[2]));
     }
 }
 
