@@ -98,11 +98,20 @@ impl<'a> Known<'a> {
 
     /// True if this process has heard a majority of the configuration within this time; it counts itself.
     pub(crate) fn hears_majority(self, within_ms: TimeMs, configuration: &Configuration) -> bool {
+        self.hears_majority_among(|_| true, within_ms, configuration)
+    }
+
+    /// The same, if only these processes count, and itself.
+    pub(crate) fn hears_majority_among(
+        self,
+        counts: impl Fn(Incarnation) -> bool,
+        within_ms: TimeMs,
+        configuration: &Configuration,
+    ) -> bool {
         let heard = |member: &Member| {
+            let mut speaker = self.speaker(member.replica).into_iter();
             member.replica == self.my_replica()
-                || self
-                    .speaker(member.replica)
-                    .is_some_and(|(_, peer)| self.hears(within_ms, peer))
+                || speaker.any(|(name, peer)| self.hears(within_ms, peer) && counts(name))
         };
         configuration.is_majority(configuration.weight_of(heard))
     }

@@ -13,7 +13,7 @@ use trireme_mutants::{Mutant, planted};
 use crate::acks::Acks;
 use crate::branches::{Branches, branches};
 use crate::component::Component;
-use crate::configuration::{Configuration, Member};
+use crate::configuration::Configuration;
 use crate::context::Context;
 use crate::dissemination::Dissemination;
 use crate::election_timer::ElectionTimer;
@@ -193,23 +193,13 @@ impl Membership<'_> {
     fn majority_heard_at(&self) -> Option<TimeMs> {
         let now = self.context.now();
         // A member that follows another branch acknowledges nothing here.
-        let overriders: Vec<Incarnation> = match planted(Mutant::OtherBranchHeard) {
-            true => Vec::new(),
-            false => (self.branches().overriders())
-                .map(|(peer, ..)| peer)
-                .collect(),
-        };
+        let overriders = self.branches().overriders().map(|(peer, ..)| peer);
+        let gone: Vec<Incarnation> = overriders.collect();
+        let is_here = |peer| !gone.contains(&peer) || planted(Mutant::OtherBranchHeard);
         let heard_since = |at: TimeMs| {
             let within_ms = now.saturating_sub(at) + 1;
-            let heard = |configuration: &Configuration| {
-                let is_heard = |m: &Member| {
-                    let speaker = self.known().speaker(m.replica);
-                    m.replica == self.my_replica()
-                        || speaker.is_some_and(|(name, peer)| {
-                            self.known().hears(within_ms, peer) && !overriders.contains(&name)
-                        })
-                };
-                configuration.is_majority(configuration.weight_of(is_heard))
+            let heard = |configuration: &_| {
+                (self.known()).hears_majority_among(is_here, within_ms, configuration)
             };
             match planted(Mutant::PendingViewUnheeded) {
                 true => heard(&self.log.committed().configuration),
