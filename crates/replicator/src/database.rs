@@ -194,6 +194,8 @@ impl Database {
         }
         self.keep_view(control);
         self.below_log = Some(below.to_vec());
+        // Seqnos of the branch that is given up mean nothing on the new one. The next control state is judged anew.
+        self.borrowed_upto = 0;
         if let Some(control) = control {
             self.before_reset = control.forks.clone();
         }
@@ -392,6 +394,17 @@ mod tests {
         assert!(!database.fitness(&control).is_usable);
         database.enters(2, Configuration::default());
         assert!(database.fitness(&control).is_usable);
+    }
+
+    /// The seqno belonged to the branch that was given up: a good database counted as corrupt at the next override.
+    #[test]
+    fn what_a_peer_vouched_for_is_forgotten_with_the_log() {
+        let mut database = at(3, &[]);
+        database.borrows(9);
+        assert!(database.is_doubtful_above(8) && !database.is_doubtful_above(9));
+        database.log_begins_anew(None, None, &[]);
+        database.borrows(5);
+        assert!(database.is_doubtful_above(4) && !database.is_doubtful_above(5));
     }
 
     #[test]
