@@ -7,7 +7,7 @@ use trireme_group::{Delivery, Uuid};
 use super::clients::kinds;
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use crate::peer_message::PeerMessage;
-use crate::{Action, Event, Gtid, Note};
+use crate::{Action, Event, Gtid, HostAction, Note};
 
 /// Node 0 goes one step, and the joiner hears of it.
 fn hear(cluster: &mut Cluster, joiner: usize) {
@@ -268,6 +268,36 @@ fn a_snapshot_whose_donor_is_not_of_the_overrides_branch_is_not_used() {
         fatal.is_some_and(|text| text.contains("no longer in the group")),
         "{fatal:?}"
     );
+}
+
+/// A process that was killed in between restarted with a position, and with the notes on the database that was replaced.
+#[test]
+fn grastate_dat_vouches_for_a_snapshot_only_when_its_notes_are_kept() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    let before = cluster.nodes[joiner].actions.len();
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    let actions = &cluster.nodes[joiner].actions[before..];
+    let is_vouched = |action: &Action| {
+        use HostAction::{MarkSafe, MarkUncorrupt, SaveState};
+        matches!(
+            action,
+            Action::Host(MarkUncorrupt | MarkSafe | SaveState { .. })
+        )
+    };
+    let is_note = |action: &Action| {
+        matches!(
+            action,
+            Action::Note(Note::Action { .. } | Note::Overrides { .. })
+        )
+    };
+    let vouched = actions.iter().position(is_vouched);
+    let noted = actions.iter().rposition(is_note);
+    assert!(noted.is_some() && noted < vouched, "{noted:?} {vouched:?}");
 }
 
 /// The joiner's log may never come so far: the other branch can stay idle.
