@@ -143,6 +143,7 @@ mutants! {
         unkept_promise_given: UnkeptPromiseGiven,
         cache_counts_as_disk: CacheCountsAsDisk,
         note_ahead_of_log: NoteAheadOfLog,
+        lost_override_note_kept: LostOverrideNoteKept,
         old_log_removed_first: OldLogRemovedFirst,
         founders_action_forgotten: FoundersActionForgotten,
         staged_head_kept: StagedHeadKept,

@@ -145,6 +145,7 @@ schedules! {
     power_lost_in_override,
     full_disk_in_override,
     override_never_made,
+    override_lost_before_restart,
     override_given_up,
     overrides_begun,
     override_begun_by_the_best,
