@@ -232,6 +232,7 @@ mutants! {
         view_of_tables_believed: ViewOfTablesBelieved,
         closed_stream_goes_on: ClosedStreamGoesOn,
         undecided_commit_fails: UndecidedCommitFails,
+        overtaken_behind_fork_fails: OvertakenBehindForkFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,
         replay_begins_in_later_view: ReplayBeginsInLaterView,
         forgotten_view_guessed: ForgottenViewGuessed,

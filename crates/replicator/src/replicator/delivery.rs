@@ -201,8 +201,11 @@ impl Replicator {
         if id.incarnation != self.context.me() {
             return None;
         }
-        for sent in self.submissions.take_overtaken(id.number) {
-            self.outcomes().give_up(sent, false);
+        for (sent, may_be_elsewhere) in self.submissions.take_overtaken(id.number) {
+            match may_be_elsewhere && !planted(Mutant::OvertakenBehindForkFails) {
+                true => self.outcomes().give_up_here(sent),
+                false => self.outcomes().give_up(sent, false),
+            }
         }
         self.submissions.take(id.number)
     }
@@ -307,6 +310,9 @@ impl Replicator {
                 return self.begin_transfer(None);
             }
             self.joiner().begin_founded(seqno);
+        }
+        if configuration.override_id.is_some() {
+            self.submissions.history_forks();
         }
         let replaced = self.transfer.awaits_snapshot();
         match configuration.override_id {

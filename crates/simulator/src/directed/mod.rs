@@ -110,6 +110,7 @@ schedules! {
     snapshot_of_old_branch,
     donor_goes_on_alone,
     origin_goes_on_alone,
+    stream_ends_elsewhere,
     silent_peer_has_no_word,
     heavier_forgets,
     minority_ignores_split_brain,
