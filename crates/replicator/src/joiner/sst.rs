@@ -239,7 +239,7 @@ impl Joiner<'_> {
 
     /// Gives up: a donor was, or may have been, chosen on another branch. The SST may hold entries that are dropped
     /// here, or never come (rule 11), or DDL that the cluster's database holds twice (rule 13).
-    pub(super) fn forked_in_transfer(&mut self) {
+    pub(crate) fn forked_in_transfer(&mut self) {
         self.give_up_snapshot("An override, or a choice of one database, has forked the history during a state transfer.");
     }
 

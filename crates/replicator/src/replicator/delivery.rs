@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno, Verdict};
-use trireme_group::{Delivery, Incarnation, Position, SubmissionId, Uuid};
+use trireme_group::{Delivery, Incarnation, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use super::Replicator;
@@ -315,9 +315,14 @@ impl Replicator {
             self.submissions.history_forks();
         }
         let replaced = self.transfer.awaits_snapshot();
+        let is_doubtful = self.database.is_doubtful_above(configuration.fork_after);
         match configuration.override_id {
+            // An SST would not replace the control state.
+            Some(_) if replaced && is_doubtful => {
+                self.joiner().forked_in_transfer();
+            }
             Some(_) if replaced => self.joiner().overridden_in_transfer(),
-            Some(id) if self.is_doubtful_with(id) => self.outcomes().become_inconsistent(
+            Some(_) if is_doubtful => self.outcomes().become_inconsistent(
                 "an override has dropped entries that the state transfer to this node may have brought. This node's \
                  database needs a full snapshot: restart the node",
             ),
@@ -333,13 +338,6 @@ impl Replicator {
         self.membership().tell_synced();
         self.joiner().sources_follow_view();
         self.joiner().donors_lost(&lost);
-    }
-
-    /// Returns true if the database may hold entries that this override, which is delivered now, has dropped.
-    fn is_doubtful_with(&self, override_id: Uuid) -> bool {
-        let forks = self.context.control().map(|control| &control.forks);
-        let fork = forks.and_then(|forks| forks.seqno_of(&override_id));
-        fork.is_some_and(|fork| self.database.is_doubtful_above(fork))
     }
 
     /// A node that kept its log got the entries that it has missed with the order itself. This is reported as an IST,
