@@ -18,11 +18,11 @@ use crate::control_states::ControlStates;
 use crate::flushes::Flushes;
 use crate::host::{Channel, Host};
 use crate::laggard::{Told, Words};
-use crate::recovered_log::Doubts;
+use crate::recovered_log::{Doubts, Recovery};
 use crate::reforming::Reformed;
 use crate::serving::Serving;
 use crate::start::{Start, StartError};
-use crate::storage::Storage;
+use crate::storage::{Storage, drop_lost};
 use crate::undelivered::{Next, Undelivered, payload_bytes};
 
 /// The state of one connection.
@@ -147,6 +147,10 @@ impl Engine {
             let recovered = storage.recover(local.uuid, held_bytes, doubts)?;
             recovery = recovered.map(Box::new);
         }
+        // The process before may have died between the loss of an override and the loss of its note.
+        let in_log = (recovery.as_deref()).map_or_else(Vec::new, Recovery::overrides);
+        drop_lost(&mut overrides, &in_log);
+        storage.drop_lost_overrides(&in_log)?;
         let unsaved = (recovery.as_deref())
             .and_then(|log| log.unsaved_overrides(me.replica, local, &overrides));
         if let Some(unsaved) = unsaved {

@@ -19,6 +19,7 @@ use crate::snapshot::encode_snapshot;
 use crate::staging::{StageJob, Staging};
 use crate::thresholds::{Counters, Thresholds};
 
+pub(crate) use noting::drop_lost;
 pub(crate) use reading::{delivery_of, recorded, with_outcome};
 
 // The log takes every payload that the group admits to the order: a payload that the log refused would stop all

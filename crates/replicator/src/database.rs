@@ -43,9 +43,9 @@ pub(crate) struct Database {
     below_log: Option<Vec<Uuid>>,
     /// The control state's forks before the group's log began anew here.
     before_reset: Forks,
-    /// Up to this seqno a member's control state stands: that member's branch is not proven above the last seqno that all
-    /// branches share.
-    borrowed_upto: Seqno,
+    /// Up to this position a member's control state stands: that member's branch is not proven above the last position that
+    /// all branches share.
+    borrowed_upto: Position,
 }
 
 impl Database {
@@ -194,13 +194,15 @@ impl Database {
         }
         self.keep_view(control);
         self.below_log = Some(below.to_vec());
+        // Positions of the branch that is given up mean nothing on the new one. The next control state is judged anew.
+        self.borrowed_upto = 0;
         if let Some(control) = control {
             self.before_reset = control.forks.clone();
         }
     }
 
-    /// Notes that a member's control state stands for the entries up to this seqno.
-    pub(crate) fn borrows(&mut self, upto: Seqno) {
+    /// Notes that a member's control state stands for the entries up to this position.
+    pub(crate) fn borrows(&mut self, upto: Position) {
         self.borrowed_upto = self.borrowed_upto.max(upto);
     }
 
@@ -210,8 +212,8 @@ impl Database {
     }
 
     /// Returns true if an override that is delivered now forks the history below what a member's word stands for: the
-    /// member may have been on the other branch.
-    pub(crate) fn is_doubtful_above(&self, fork: Seqno) -> bool {
+    /// member may have been on the other branch. Not by seqnos: entries without one, too, make another control state.
+    pub(crate) fn is_doubtful_above(&self, fork: Position) -> bool {
         fork < self.borrowed_upto
     }
 
@@ -392,6 +394,17 @@ mod tests {
         assert!(!database.fitness(&control).is_usable);
         database.enters(2, Configuration::default());
         assert!(database.fitness(&control).is_usable);
+    }
+
+    /// The position belonged to the branch that was given up: a good database counted as corrupt at the next override.
+    #[test]
+    fn what_a_peer_vouched_for_is_forgotten_with_the_log() {
+        let mut database = at(3, &[]);
+        database.borrows(9);
+        assert!(database.is_doubtful_above(8) && !database.is_doubtful_above(9));
+        database.log_begins_anew(None, None, &[]);
+        database.borrows(5);
+        assert!(database.is_doubtful_above(4) && !database.is_doubtful_above(5));
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Joiner<'_> {
         let delivered_to = self.intake.delivered_to();
         let (from, control) = self.transfer.reached_control_state(delivered_to)?;
         let position = control.position;
-        self.database.borrows(control.seqno());
+        self.database.borrows(position);
         self.out.log(
             Level::Debug,
             format!("control state at position {position} came from {from}"),

@@ -57,6 +57,9 @@ pub(crate) struct Submissions {
     in_flight: BTreeMap<u64, (Sent, Seqno)>,
     /// Submissions that the group has let go of with unknown fate, but whose callers still wait.
     undecided: BTreeSet<u64>,
+    /// Submissions up to this number were sent before a forced view, which has left a branch that may have committed them
+    /// (rule 11).
+    sent_before_fork: u64,
     /// Rises whenever a submission releases its locks before it is decided: it was abandoned with unknown fate, or
     /// aborted by brute force. Own write-sets are exempt from conflicts with each other only because of these locks. So
     /// the exemption holds within one epoch only (rule 9d).
@@ -250,12 +253,20 @@ impl Submissions {
         !self.undecided.is_empty()
     }
 
-    /// Takes the undecided submissions below `number`, which was ordered: they never will be, since an origin's
-    /// submissions are ordered by their numbers.
-    pub(crate) fn take_overtaken(&mut self, number: u64) -> Vec<Sent> {
+    /// Takes the undecided submissions below `number`, which was ordered: they never will be on this branch, since an
+    /// origin's submissions are ordered by their numbers. True: another branch may have committed it.
+    pub(crate) fn take_overtaken(&mut self, number: u64) -> Vec<(Sent, bool)> {
         let later = self.undecided.split_off(&number);
-        let overtaken = std::mem::replace(&mut self.undecided, later);
-        overtaken.into_iter().filter_map(|n| self.take(n)).collect()
+        let overtaken = std::mem::replace(&mut self.undecided, later).into_iter();
+        let before_fork = self.sent_before_fork;
+        overtaken
+            .filter_map(|number| Some((self.take(number)?, number <= before_fork)))
+            .collect()
+    }
+
+    /// Notes that a forced view is in force: the branch that it has left may have committed all that was sent before.
+    pub(crate) fn history_forks(&mut self) {
+        self.sent_before_fork = self.last_number;
     }
 
     /// Takes all submissions, to give them up.

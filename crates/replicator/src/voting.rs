@@ -10,7 +10,9 @@ use trireme_certification::Seqno;
 use trireme_mutants::{Mutant, planted};
 
 use crate::context::Context;
+use crate::control::Control;
 use crate::event::{ConnId, Ticket};
+use crate::member_state::NodeState;
 use crate::message::Message;
 use crate::votes::{Ballot, ballot};
 
@@ -98,6 +100,8 @@ pub(crate) struct Voting {
     dummies: BTreeSet<Seqno>,
     /// The last seqno of the SST that this connection took; -1: it has taken none.
     snapshot_at: Seqno,
+    /// Up to this seqno the node was in step when the group's log began anew; -1: it was not, or the log did not.
+    in_step_upto: Seqno,
 }
 
 impl Default for Voting {
@@ -107,6 +111,7 @@ impl Default for Voting {
             presumed: BTreeMap::new(),
             dummies: BTreeSet::new(),
             snapshot_at: -1,
+            in_step_upto: -1,
         }
     }
 }
@@ -236,13 +241,28 @@ impl Voting {
         !self.dummies.contains(&seqno) && result.is_some_and(|winner| winner != 0)
     }
 
-    /// Ends a dispute that is no longer open, after the node is in step with the group again: the group may have
-    /// decided meanwhile, or forgotten the vote. Call it until None.
+    /// Notes that the group's log begins anew, while the database is in step up to this seqno.
+    pub(crate) fn log_begins_anew(&mut self, in_step_upto: Seqno) {
+        self.in_step_upto = in_step_upto;
+    }
+
+    /// Returns true if this node got the entry before its log began anew, and can wait for the vote on it: the vote is
+    /// open, or this node can open it. Without a control state it is not known yet: [`Self::next_over`] will tell.
+    pub(crate) fn may_wait_for_vote(&self, context: &Context, seqno: Seqno) -> bool {
+        let is_to_come = |control| is_open(control, seqno) || may_open(context, control, seqno);
+        seqno <= self.in_step_upto && context.control().is_none_or(is_to_come)
+    }
+
+    /// Ends a dispute on which no decision can come any more, after the node is in step with the group again: the group
+    /// may have decided meanwhile, or forgotten the vote. Call it until None.
     pub(crate) fn next_over(&mut self, context: &Context) -> Option<Vec<VotingOutput>> {
-        let votes = &context.control()?.votes;
-        let is_open = |seqno: &Seqno| votes.open().any(|open| open == *seqno);
-        let seqno = *self.disputes.keys().find(|seqno| !is_open(seqno))?;
-        self.end_dispute(seqno, votes.result(seqno))
+        let control = context.control()?;
+        let is_over = |seqno: &&Seqno| {
+            let is_decided = control.votes.result(**seqno).is_some();
+            is_decided || !is_open(control, **seqno) && !may_open(context, control, **seqno)
+        };
+        let seqno = *self.disputes.keys().find(is_over)?;
+        self.end_dispute(seqno, control.votes.result(seqno))
     }
 
     /// Ends a presumption that is decided, after the database has caught up: a peer's control state already contained
@@ -277,6 +297,17 @@ impl Voting {
         self.snapshot_at = seqno;
         std::mem::take(&mut self.presumed).len()
     }
+}
+
+fn is_open(control: &Control, seqno: Seqno) -> bool {
+    control.votes.open().any(|open| open == seqno)
+}
+
+/// Returns true if this node may still open the vote on this seqno. A joiner may not: it would have to apply the entry
+/// before its ballot counts. At or below the floor all members have applied the entry, and its vote may be forgotten.
+fn may_open(context: &Context, control: &Control, seqno: Seqno) -> bool {
+    let state = context.my_node_state();
+    state.is_some_and(|state| state != NodeState::Joiner) && seqno > control.certification.floor()
 }
 
 #[cfg(test)]

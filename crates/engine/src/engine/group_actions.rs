@@ -140,7 +140,9 @@ impl Engine {
     fn truncate(&mut self, after: group::Position, host: &mut dyn Host) {
         let Some(link) = &mut self.link else { return };
         host.truncated(after, link.group.term());
-        let result = link.storage.truncate(after);
+        let in_log = link.group.overrides_in_log();
+        let truncated = link.storage.truncate(after);
+        let result = truncated.and_then(|()| link.storage.drop_lost_overrides(&in_log));
         link.flushes.truncated(after);
         self.must_write(result);
     }
@@ -158,7 +160,9 @@ impl Engine {
         let Some(link) = &mut self.link else { return };
         let dropped = link.storage.staging().bulk_payloads();
         let forgot = Forgotten::by(&link.group);
-        let result = link.storage.begin(&checkpoint, forgot);
+        // The overrides below the checkpoint may be others' only: the database was judged without them.
+        let begun = link.storage.begin(&checkpoint, forgot);
+        let result = begun.and_then(|()| link.storage.drop_lost_overrides(&[]));
         link.flushes.forget(now_ms);
         self.not_staged(now_ms, dropped);
         self.must_write(result);

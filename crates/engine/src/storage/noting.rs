@@ -62,6 +62,13 @@ impl Storage {
         self.save_session()
     }
 
+    /// Drops, flushed, the notes of overrides that were only ordered here, and that the log has lost since: the database
+    /// may have gone another way (rule 11). `in_log`: all overrides in the log. Costs nothing if there is no such note.
+    pub fn drop_lost_overrides(&mut self, in_log: &[Uuid]) -> Result<(), LogError> {
+        drop_lost(&mut self.session.overrides, in_log);
+        self.save_session()
+    }
+
     /// Notes, flushed, the overrides that the database's history includes (rule 11).
     pub fn note_overrides(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
         self.session.overrides = overrides;
@@ -138,4 +145,10 @@ impl Storage {
             false => log.save_state(&bytes),
         }
     }
+}
+
+/// Drops the notes of overrides that were only ordered, and are not in the log.
+pub(crate) fn drop_lost(noted: &mut Vec<(Uuid, Seqno)>, in_log: &[Uuid]) {
+    let is_kept = |(id, fork): &(Uuid, Seqno)| *fork != NOT_DELIVERED || in_log.contains(id);
+    noted.retain(|note| is_kept(note) || planted(Mutant::LostOverrideNoteKept));
 }

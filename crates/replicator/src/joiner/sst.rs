@@ -49,7 +49,10 @@ impl Joiner<'_> {
                 "The server could not prepare for a state transfer: its own messages say why.",
             ),
             Some(request) if request.is_empty() => self.needs_restart(),
-            Some(request) if is_trivial(&request) => self.snapshot_is_here(upto - 1),
+            Some(request) if is_trivial(&request) => {
+                self.note_replaced();
+                self.snapshot_is_here(upto - 1);
+            }
             Some(request) => {
                 self.transfer.ask_donor(request, self.context.now_ms());
                 // The saved state loses its history before the note of DDL goes: alone, it would be believed.
@@ -219,6 +222,9 @@ impl Joiner<'_> {
         if self.transfer.awaits_script() {
             return self.script_has_told(gtid);
         }
+        // The notes come first: grastate.dat may vouch for the database only when they are about this one. A process that
+        // dies in between leaves a file without a history, and the next one takes another SST.
+        self.note_replaced();
         self.out.push(Action::Host(HostAction::MarkUncorrupt));
         self.out.mark_safe();
         self.out.push(Action::Host(HostAction::SaveState {
@@ -233,7 +239,7 @@ impl Joiner<'_> {
 
     /// Gives up: a donor was, or may have been, chosen on another branch. The SST may hold entries that are dropped
     /// here, or never come (rule 11), or DDL that the cluster's database holds twice (rule 13).
-    pub(super) fn forked_in_transfer(&mut self) {
+    pub(crate) fn forked_in_transfer(&mut self) {
         self.give_up_snapshot("An override, or a choice of one database, has forked the history during a state transfer.");
     }
 
@@ -303,6 +309,12 @@ impl Joiner<'_> {
         fitness.is_usable && !was_not_chosen
     }
 
+    /// Notes that an SST has replaced the database: it holds no action of before, and follows the control state.
+    fn note_replaced(&mut self) {
+        self.forget_action();
+        self.note_forks();
+    }
+
     /// Handles that the SST has brought the database to `seqno`: deliveries up to there are dropped, and missing
     /// entries are pulled.
     fn snapshot_is_here(&mut self, seqno: Seqno) {
@@ -312,8 +324,6 @@ impl Joiner<'_> {
         for _ in 0..self.voting.snapshot_taken(seqno) {
             self.out.mark_safe();
         }
-        self.forget_action();
-        self.note_forks();
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);

@@ -65,6 +65,18 @@ impl Outcomes<'_> {
         }
     }
 
+    /// Answers the caller of a submission that has failed on this branch of the history, and may be committed on the one
+    /// that a forced view has left (rule 11). This node's database is right: it lacks the submission like all others here.
+    pub(crate) fn give_up_here(&mut self, sent: Sent) {
+        let Sent::Trx(id) = sent else {
+            return self.give_up(sent, false);
+        };
+        let given_up = self.executor.give_up(id, true, self.lifecycle.refusal());
+        if let Some((ticket, answer)) = given_up.answer {
+            self.out.answer(ticket, answer);
+        }
+    }
+
     /// Returns true if the client must learn the submission's fate, although the group does not know it. The last
     /// fragment of a streaming transaction cannot be applied here without the earlier ones, which its client holds. The
     /// client waits until the order decides, or until nothing more is applied (rule 7).

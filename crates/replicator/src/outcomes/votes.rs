@@ -40,7 +40,16 @@ impl Outcomes<'_> {
     fn standpoint(&self, seqno: Seqno) -> Standpoint {
         let state = self.context.my_node_state();
         let may_vote = state.is_some_and(|s| s != NodeState::Joiner);
-        if self.transfer.place() == Place::Active && may_vote && !self.lifecycle.is_leaving() {
+        let may_wait = match self.transfer.place() {
+            Place::Active => may_vote,
+            // The entry was queued before the group's log began anew.
+            Place::Transfer if self.transfer.awaits_snapshot() => false,
+            Place::Admission | Place::Transfer => {
+                self.voting.may_wait_for_vote(self.context, seqno)
+            }
+            Place::Closed | Place::Final => false,
+        };
+        if may_wait && !self.lifecycle.is_leaving() {
             return Standpoint::Voter;
         }
         let me = self.context.me();

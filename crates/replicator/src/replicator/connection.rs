@@ -96,12 +96,15 @@ impl Replicator {
     /// Begins a state transfer, when the node is in step with the group. The `sender` of the control state is asked
     /// first for missing entries.
     pub(super) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
-        let Some(begun) = self.joiner().begin(sender) else {
+        let begun = self.joiner().begin(sender);
+        self.outcomes().review_disputes();
+        let Some(begun) = begun else {
             return;
         };
-        self.outcomes().review_disputes();
         self.membership().review_donation();
         if begun == Begun::Sst {
+            // This node's outcomes count no more, and the callers may be the threads that the SST needs.
+            self.outcomes().abandon_disputes();
             self.joiner().request_snapshot();
         }
     }
@@ -133,6 +136,9 @@ impl Replicator {
         );
         let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
         let brought_to = is_used.then(|| self.executor.gtid_of(self.executor.top()));
+        if self.transfer.place() == Place::Active {
+            self.voting.log_begins_anew(self.executor.top());
+        }
         let control = self.context.control();
         (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
         self.outcomes().give_up_all_sent();

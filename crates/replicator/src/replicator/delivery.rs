@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use trireme_certification::{Outcome, Seqno, Verdict};
-use trireme_group::{Delivery, Incarnation, Position, SubmissionId, Uuid};
+use trireme_group::{Delivery, Incarnation, Position, SubmissionId};
 use trireme_mutants::{Mutant, planted};
 
 use super::Replicator;
@@ -201,8 +201,11 @@ impl Replicator {
         if id.incarnation != self.context.me() {
             return None;
         }
-        for sent in self.submissions.take_overtaken(id.number) {
-            self.outcomes().give_up(sent, false);
+        for (sent, may_be_elsewhere) in self.submissions.take_overtaken(id.number) {
+            match may_be_elsewhere && !planted(Mutant::OvertakenBehindForkFails) {
+                true => self.outcomes().give_up_here(sent),
+                false => self.outcomes().give_up(sent, false),
+            }
         }
         self.submissions.take(id.number)
     }
@@ -308,10 +311,18 @@ impl Replicator {
             }
             self.joiner().begin_founded(seqno);
         }
+        if configuration.override_id.is_some() {
+            self.submissions.history_forks();
+        }
         let replaced = self.transfer.awaits_snapshot();
+        let is_doubtful = self.database.is_doubtful_above(configuration.fork_after);
         match configuration.override_id {
+            // An SST would not replace the control state.
+            Some(_) if replaced && is_doubtful => {
+                self.joiner().forked_in_transfer();
+            }
             Some(_) if replaced => self.joiner().overridden_in_transfer(),
-            Some(id) if self.is_doubtful_with(id) => self.outcomes().become_inconsistent(
+            Some(_) if is_doubtful => self.outcomes().become_inconsistent(
                 "an override has dropped entries that the state transfer to this node may have brought. This node's \
                  database needs a full snapshot: restart the node",
             ),
@@ -327,13 +338,6 @@ impl Replicator {
         self.membership().tell_synced();
         self.joiner().sources_follow_view();
         self.joiner().donors_lost(&lost);
-    }
-
-    /// Returns true if the database may hold entries that this override, which is delivered now, has dropped.
-    fn is_doubtful_with(&self, override_id: Uuid) -> bool {
-        let forks = self.context.control().map(|control| &control.forks);
-        let fork = forks.and_then(|forks| forks.seqno_of(&override_id));
-        fork.is_some_and(|fork| self.database.is_doubtful_above(fork))
     }
 
     /// A node that kept its log got the entries that it has missed with the order itself. This is reported as an IST,

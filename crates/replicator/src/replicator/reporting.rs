@@ -249,7 +249,9 @@ impl Replicator {
     pub fn control_snapshot(&self) -> Option<Bytes> {
         // Entries behind the view by which the node leaves are not even queued.
         let in_step = self.intake.is_empty() && !self.takes_nothing_in();
-        let control = self.context.control().filter(|_| in_step);
+        // The control state of a node that has diverged may be another branch's (rule 11).
+        let is_kept = in_step && !self.lifecycle.has_diverged();
+        let control = self.context.control().filter(|_| is_kept);
         control.map(Control::encode)
     }
 

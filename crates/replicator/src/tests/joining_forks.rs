@@ -2,12 +2,13 @@
 //! history.
 
 use trireme_certification::KeyType;
-use trireme_group::{Delivery, Uuid};
+use trireme_group::{Delivery, SubmissionId, Uuid};
 
 use super::clients::kinds;
 use super::driver::{Cluster, HISTORY, incarnation, member};
+use crate::message::Message;
 use crate::peer_message::PeerMessage;
-use crate::{Action, Event, Gtid, Note};
+use crate::{Action, Event, Gtid, HostAction, Note};
 
 /// Node 0 goes one step, and the joiner hears of it.
 fn hear(cluster: &mut Cluster, joiner: usize) {
@@ -268,6 +269,66 @@ fn a_snapshot_whose_donor_is_not_of_the_overrides_branch_is_not_used() {
         fatal.is_some_and(|text| text.contains("no longer in the group")),
         "{fatal:?}"
     );
+}
+
+/// A process that was killed in between restarted with a position, and with the notes on the database that was replaced.
+#[test]
+fn grastate_dat_vouches_for_a_snapshot_only_when_its_notes_are_kept() {
+    let mut cluster = Cluster::of(1);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.settle();
+    let before = cluster.nodes[joiner].actions.len();
+    cluster.snapshot_from(0, joiner);
+    cluster.settle();
+    assert_eq!(cluster.comment(joiner), "Synced");
+    let actions = &cluster.nodes[joiner].actions[before..];
+    let is_vouched = |action: &Action| {
+        use HostAction::{MarkSafe, MarkUncorrupt, SaveState};
+        matches!(
+            action,
+            Action::Host(MarkUncorrupt | MarkSafe | SaveState { .. })
+        )
+    };
+    let is_note = |action: &Action| {
+        matches!(
+            action,
+            Action::Note(Note::Action { .. } | Note::Overrides { .. })
+        )
+    };
+    let vouched = actions.iter().position(is_vouched);
+    let noted = actions.iter().rposition(is_note);
+    assert!(noted.is_some() && noted < vouched, "{noted:?} {vouched:?}");
+}
+
+/// The member that lent the control state was on another branch, which had another entry without a seqno. An SST replaces
+/// the database, and not the control state.
+#[test]
+fn a_joiner_keeps_no_control_state_of_another_branch() {
+    for is_of_another in [true, false] {
+        let mut cluster = Cluster::of(1);
+        let joiner = cluster.add(Gtid::UNDEFINED);
+        cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+        let view = cluster.order.last().expect("it is admitted").0;
+        let (incarnation, number) = (incarnation(0), 1_000);
+        let id = SubmissionId {
+            incarnation,
+            number,
+        };
+        let payload = Message::Applied(0).encode();
+        cluster.append(Delivery::Submission { id, payload });
+        cluster.settle();
+        let last = cluster.order.last().expect("a donor is chosen").0;
+        assert_eq!(cluster.comment(joiner), "Joining: receiving State Transfer");
+        cluster.reconfigure(|c| {
+            c.override_id = Some(Uuid([3; 16]));
+            c.fork_after = if is_of_another { view } else { last };
+        });
+        cluster.settle();
+        let fatal = cluster.nodes[joiner].fatal.as_deref();
+        let is_told = fatal.is_some_and(|text| text.contains("has forked the history"));
+        assert_eq!(is_told, is_of_another, "{fatal:?}");
+    }
 }
 
 /// The joiner's log may never come so far: the other branch can stay idle.

@@ -75,6 +75,39 @@ fn the_last_fragment_is_lost_when_something_later_is_ordered() {
     assert_eq!((lost.code, lost.gtid), (Code::ConnFail, Gtid::UNDEFINED));
 }
 
+/// Its client was told of a certain failure, and the branch that the forced view left had committed the fragment.
+#[test]
+fn the_fate_of_a_last_fragment_stays_unknown_behind_a_forced_view() {
+    for is_forced in [true, false] {
+        let mut cluster = cluster_of(2);
+        fragment(&mut cluster, 0, FIRST, "a");
+        let ticket = send(&mut cluster, 0, TRX, LAST, "b");
+        let lost = cluster.last_submission(0);
+        last_fails(&mut cluster, 0);
+        let is_lost =
+            |delivery: &_| matches!(delivery, Delivery::Submission { id, .. } if *id == lost);
+        let at = (cluster.order.iter()).position(|(_, delivery)| is_lost(delivery));
+        let later = cluster.order.split_off(at.expect("submitted"));
+        let above = cluster.order.last().map_or(0, |(position, _)| *position);
+        let id = is_forced.then_some(trireme_group::Uuid([3; 16]));
+        cluster.reconfigure(|c| (c.override_id, c.fork_after) = (id, above));
+        for (_, delivery) in later.into_iter().skip(1) {
+            cluster.append(delivery);
+        }
+        cluster.pass(5000);
+        cluster.pass(5000);
+        deliver_all(&mut cluster);
+        let code = match is_forced {
+            true => Code::NodeFail,
+            false => Code::ConnFail,
+        };
+        let told = answer(&mut cluster, 0, ticket).expect("decided");
+        assert_eq!((told.code, told.gtid), (code, Gtid::UNDEFINED));
+        let corrupt = Action::Host(HostAction::MarkCorrupt);
+        assert!(!cluster.nodes[0].actions.contains(&corrupt));
+    }
+}
+
 #[test]
 fn a_last_fragment_that_will_never_be_known_ends_the_connection() {
     let mut cluster = cluster_of(2);

@@ -271,6 +271,32 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
     }
 }
 
+/// Its log begins anew, and it stays a member. Nobody has voted yet: it votes when it is in step again.
+#[test]
+fn an_error_beside_a_log_that_begins_anew_is_voted_on() {
+    for (agreed, after_reset) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut cluster = Cluster::of(3);
+        let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+        for node in if agreed { 0..3 } else { 2..3 } {
+            let errors = &mut cluster.nodes[node].server.errors;
+            errors.insert(seqno, b"exists".to_vec());
+        }
+        cluster.toi(0, 5);
+        cluster.deliver(2);
+        cluster.nodes[2].primary = after_reset;
+        while !after_reset && (cluster.take_work(2) || cluster.step_applier(2, 0)) {}
+        cluster.nodes[2].primary = true;
+        cluster.reset(2);
+        cluster.reconfigure(|_| ());
+        while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+        cluster.settle();
+        assert_eq!(left(&cluster).is_empty(), agreed, "{after_reset}");
+        let comment = if agreed { "Synced" } else { "Inconsistent" };
+        assert_eq!(cluster.comment(2), comment, "{after_reset}");
+        cluster.assert_settled();
+    }
+}
+
 /// A member takes a snapshot from one that is ahead: the vote over an action that failed, and is within the
 /// snapshot, comes to it later (found by the simulator: seed 1246 of profile bulk-payloads).
 #[test]
