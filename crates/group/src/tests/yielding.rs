@@ -83,7 +83,8 @@ fn those_who_go_on_alone_order_at_once_what_waits() {
         cores.nodes[node].group.config_mut().ignore_quorum = true;
     }
     cores.part(&[3, 4], &[0, 1, 2]);
-    (cores.submit(3, 1), cores.submit(4, 1));
+    cores.submit(3, 1);
+    cores.submit(4, 1);
     cores.step_ms = 10;
     while cores.members(3).len() > 2 || cores.members(4).len() > 2 {
         cores.pass(10);
