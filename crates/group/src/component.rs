@@ -187,9 +187,9 @@ impl Component {
         if !self.is_non_primary() {
             return None;
         }
-        let (me, now, config) = (known.me(), known.now(), known.context.config());
-        let speaks = |peer: &Peer| now < peer.heard_at + config.suspect_timeout_ms;
-        let just_lost = self.majority.was_just_lost(now, 3 * config.heartbeat_ms);
+        let (me, config) = (known.me(), known.context.config());
+        let speaks = |peer: &Peer| known.hears(config.suspect_timeout_ms, peer);
+        let just_lost = (self.majority).was_just_lost(known.now(), 3 * config.heartbeat_ms);
         let with_me = |m: &&Member| {
             let peer = known.peers.get(m.incarnation).filter(|p| p.up);
             let status = peer.and_then(|p| p.status.as_ref());

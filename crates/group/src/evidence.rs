@@ -9,7 +9,7 @@ use crate::configuration::{Configuration, Member};
 use crate::elections::{Elections, Won};
 use crate::event::Action;
 use crate::ids::{Incarnation, ReplicaId, Uuid};
-use crate::message::{ComponentState, DatabaseProof, Promise};
+use crate::message::{DatabaseProof, Promise};
 use crate::promises::Promises;
 
 /// The best evidence, with which the cluster goes on.
@@ -159,15 +159,11 @@ impl Elections<'_> {
     /// True if this node has waited long enough, and has heard no primary member of its history. Members that have gone
     /// on, maybe by an override, would have been heard by now (rule 11).
     pub(crate) fn has_heard_around(&self) -> bool {
-        let history = self.log.committed().history;
-        let mut statuses = self.peers.statuses();
         let waited = self
             .component
             .majority()
             .has_waited(self.context.now(), self.context.config().suspect_timeout_ms);
-        waited
-            && !statuses
-                .any(|s| s.component_state == ComponentState::Primary && s.history == history)
+        waited && !self.branches().hears_primary()
     }
 
     /// True if `pc.wait_evidence` has passed.

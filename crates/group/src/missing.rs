@@ -133,7 +133,7 @@ impl<'a> Branches<'a> {
     }
 
     /// True if a connected process of this history is primary.
-    fn hears_primary(self) -> bool {
+    pub(crate) fn hears_primary(self) -> bool {
         let history = self.log.committed().history;
         let mut statuses = self.peers.statuses();
         statuses.any(|s| s.component_state == ComponentState::Primary && s.history == history)

@@ -253,7 +253,7 @@ impl Transfer {
         let due = self.ends.get(lag - 1);
         let acked = outlooks.replication.acked(member.incarnation);
         let behind = due.is_none_or(|end| acked < *end);
-        let present = known.now() < peer.heard_at + config.leader_timeout_ms
+        let present = known.hears(config.leader_timeout_ms, peer)
             && status.component_state == ComponentState::Primary
             && status.term == outlooks.term;
         let may = outlook.able && outlook.preference != Preference::Never && !behind && present;

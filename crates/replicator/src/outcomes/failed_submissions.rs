@@ -5,6 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Outcomes;
 use crate::action::{Action, Answer, Code, GroupAction};
+use crate::event::TrxId;
 use crate::submissions::{Dropped, Held, Sent};
 
 impl Outcomes<'_> {
@@ -31,11 +32,8 @@ impl Outcomes<'_> {
         let refusal = self.lifecycle.refusal();
         match sent {
             Sent::Trx(id) => {
-                let given_up = self.executor.give_up(id, unknown, refusal);
-                if let Some((ticket, answer)) = given_up.answer {
-                    self.out.answer(ticket, answer);
-                }
-                if unknown && given_up.commits_stream && !self.lifecycle.is_leaving() {
+                let commits_stream = self.give_up_transaction(id, unknown);
+                if unknown && commits_stream && !self.lifecycle.is_leaving() {
                     self.become_inconsistent(&format!(
                         "whether streaming transaction {id} was committed cannot be known any more"
                     ));
@@ -68,13 +66,22 @@ impl Outcomes<'_> {
     /// Answers the caller of a submission that has failed on this branch of the history, and may be committed on the one
     /// that a forced view has left (rule 11). This node's database is right: it lacks the submission like all others here.
     pub(crate) fn give_up_here(&mut self, sent: Sent) {
-        let Sent::Trx(id) = sent else {
-            return self.give_up(sent, false);
-        };
-        let given_up = self.executor.give_up(id, true, self.lifecycle.refusal());
+        match sent {
+            Sent::Trx(id) => {
+                self.give_up_transaction(id, true);
+            }
+            other => self.give_up(other, false),
+        }
+    }
+
+    /// Answers the caller of a transaction that is given up. Returns true if it was about to commit a stream.
+    fn give_up_transaction(&mut self, id: TrxId, unknown: bool) -> bool {
+        let refusal = self.lifecycle.refusal();
+        let given_up = self.executor.give_up(id, unknown, refusal);
         if let Some((ticket, answer)) = given_up.answer {
             self.out.answer(ticket, answer);
         }
+        given_up.commits_stream
     }
 
     /// Returns true if the client must learn the submission's fate, although the group does not know it. The last
