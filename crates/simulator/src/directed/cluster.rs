@@ -164,6 +164,13 @@ pub(super) fn go_on_with(stage: &mut Stage, nodes: &[NodeId], acknowledged: &[Cl
     stage.until("they serve", |s| s.acknowledged(later))
 }
 
+/// Cuts the node off from these, and waits until it has gone on alone (`pc.ignore_quorum`).
+pub(super) fn goes_on_alone(stage: &mut Stage, node: NodeId, others: &[NodeId]) -> Play {
+    stage.configure(node, |config| config.ignore_quorum = true);
+    stage.part(&[node], others);
+    stage.until("the node is primary alone", |s| s.members(node) == 1)
+}
+
 /// The joiner gives its SST up, and takes no database.
 pub(super) fn gives_up_snapshot(stage: &mut Stage, joiner: NodeId) -> Play {
     let states = [Some(LocalState::Joined), Some(LocalState::Synced)];

@@ -6,7 +6,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::cluster::NEVER_US;
+use super::cluster::{NEVER_US, goes_on_alone};
 use super::{Directed, N1, N2, N3, N4, Play, Stage, hasty, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -22,9 +22,8 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     let trio = [N1, N2, N3];
     stage.until("three nodes serve", |s| s.serve(&trio))?;
-    stage.configure(N3, |config| config.ignore_quorum = true);
-    stage.part(&[N3, N4], &[N1, N2]);
-    stage.until("n3 is primary alone", |s| s.members(N3) == 1)?;
+    stage.part(&[N4], &[N1, N2]);
+    goes_on_alone(stage, N3, &[N1, N2])?;
     stage.start(N4);
     stage.until("n4 joins it", |s| s.serve(&[N3, N4]))?;
     let w = stage.write(N2, &[row(1)]);

@@ -7,6 +7,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
+use super::cluster::goes_on_alone;
 use super::{Directed, N1, N2, N3, Play, Stage, hasty, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -18,9 +19,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.configure(N3, |config| config.ignore_quorum = true);
-    stage.part(&[N3], &[N1, N2]);
-    stage.until("n3 is primary alone", |s| s.members(N3) == 1)?;
+    goes_on_alone(stage, N3, &[N1, N2])?;
     stage.until("the others have removed n3", |s| s.members(N2) == 2)?;
     let w = stage.write(N2, &[row(1)]);
     stage.until("the others write W", |s| s.acknowledged(w))?;

@@ -6,6 +6,7 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
+use super::cluster::goes_on_alone;
 use super::{Directed, N1, N2, N3, Play, Stage, hasty};
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -17,10 +18,8 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.configure(N3, |config| config.ignore_quorum = true);
-    stage.part(&[N3], &[N1, N2]);
     stage.cut(&[N1], &[N2]);
-    stage.until("n3 is primary alone", |s| s.members(N3) == 1)?;
+    goes_on_alone(stage, N3, &[N1, N2])?;
     stage.until("n2 has lost its leader", |s| {
         s.component_state(N2) == ComponentState::NonPrimary
     })?;
