@@ -382,7 +382,8 @@ impl Elections<'_> {
         let required = promises.required_configurations();
         // The own promise is among the usable ones if the cluster can go on with this log. The log has not changed
         // since.
-        let own = promises.of(self.my_replica()).map(|p| p.summary.last());
+        let own = (promises.of(self.my_replica())).filter(|p| promises.may_hold_committed(p));
+        let own = own.map(|p| p.summary.last());
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
         if let Some((owner, _)) = best {

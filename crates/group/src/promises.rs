@@ -151,7 +151,18 @@ impl Promises {
     }
 
     fn best_promise(&self) -> Option<&Promise> {
-        self.promises().max_by_key(|p| p.summary.last())
+        let may_lead = self.promises().filter(|p| self.may_hold_committed(p));
+        may_lead.max_by_key(|p| p.summary.last())
+    }
+
+    /// False if the promiser's log lacks an entry that is known to be committed. A log with a greater last term holds all
+    /// that is, unless that term began with a pending forced view: such a term needed no majority (rule 11).
+    pub fn may_hold_committed(&self, promise: &Promise) -> bool {
+        let commit = self.commit();
+        let mut knowing = self.promises().filter(|p| p.summary.commit == commit);
+        let term = knowing.find_map(|p| p.summary.term_at(commit));
+        term.is_none_or(|term| promise.summary.may_have(commit, term))
+            || planted(Mutant::PendingOverrideLeads)
     }
 
     /// True if the promises are enough in each of these configurations that may have been committed.
@@ -203,7 +214,7 @@ impl Promises {
         configuration.is_majority(promised) && configuration.is_half(intact)
     }
 
-    /// Returns the owner of the best log, and that log's last entry. Between equal logs, a replica in the newest
+    /// Returns the owner of the best log that may hold everything committed, and that log's last entry. Between equal logs, a replica in the newest
     /// configuration wins: another could not lead.
     pub fn best(
         &self,
@@ -211,7 +222,8 @@ impl Promises {
     ) -> Option<(Incarnation, (Term, Position))> {
         let newest = required.last().map(|(_, configuration)| configuration);
         let seated = |replica| newest.is_some_and(|newest| newest.replica(replica).is_some());
-        let best = (self.all()).max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
+        let may_lead = self.all().filter(|(_, _, p)| self.may_hold_committed(p));
+        let best = may_lead.max_by_key(|(replica, _, p)| (p.summary.last(), seated(*replica)));
         best.map(|(_, owner, promise)| (owner, promise.summary.last()))
     }
 

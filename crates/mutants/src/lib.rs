@@ -99,6 +99,7 @@ mutants! {
         unpromised_half_counts: UnpromisedHalfCounts,
         learners_seat_counts: LearnersSeatCounts,
         given_up_branch_revived: GivenUpBranchRevived,
+        pending_override_leads: PendingOverrideLeads,
         tries_alone_for_ever: TriesAloneForEver,
         other_branch_heard: OtherBranchHeard,
         takeover_makes_view: TakeoverMakesView,

@@ -117,6 +117,7 @@ schedules! {
     owner_may_not_go_on,
     leader_hears_other_branch,
     given_up_branch_returns,
+    pending_override_meets_majority,
     heavier_forgets,
     minority_ignores_split_brain,
     late_snapshot,
