@@ -161,7 +161,9 @@ impl Promises {
         let commit = self.commit();
         let mut knowing = self.promises().filter(|p| p.summary.commit == commit);
         let term = knowing.find_map(|p| p.summary.term_at(commit));
-        term.is_none_or(|term| promise.summary.may_have(commit, term))
+        let mut pending = promise.configurations.iter().skip(1);
+        pending.all(|(_, c)| c.override_id.is_none())
+            || term.is_none_or(|term| promise.summary.may_have(commit, term))
             || planted(Mutant::PendingOverrideLeads)
     }
 
