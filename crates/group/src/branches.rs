@@ -9,12 +9,14 @@ use crate::component::Component;
 use crate::configuration::Member;
 use crate::context::Context;
 use crate::forced_views::ForcedViews;
-use crate::ids::Incarnation;
+use crate::ids::{Incarnation, Position};
 use crate::known::{Known, known};
 use crate::log::Log;
+use crate::matching::Matching;
 use crate::message::{ComponentState, Promise, Proof, Status, Summary};
 use crate::peer::Peer;
 use crate::peers::Peers;
+use crate::vote::Vote;
 
 /// The greatest number of forced views in one history. Every node remembers all of them for ever: a node from before
 /// any of them may come back, and the others recognise it by the ids that it lacks. Every node also writes them beside
@@ -79,6 +81,23 @@ impl<'a> Branches<'a> {
         let (replica, me) = (self.context.my_replica(), self.context.me());
         let copy = self.component.is_copy() || self.known().has_duplicate(replica, me);
         copy && !planted(Mutant::DuplicatesVote)
+    }
+
+    /// True if this process has met the original of which it is a copy. A leader that loses its connection to the
+    /// original would take the copy for it, and count it in its majority.
+    pub(crate) fn keeps_silent(self) -> bool {
+        let speaks = planted(Mutant::DuplicatesVote) || planted(Mutant::CopySpeaks);
+        self.component.is_copy() && !speaks
+    }
+
+    /// Returns the position that this process acknowledges in the promised term. A follower that may be a copy
+    /// acknowledges nothing: its leader may not know that the original lives.
+    pub(crate) fn own_ack(self, vote: &Vote, matching: &Matching, is_leader: bool) -> Position {
+        let has_vote = is_leader || !self.may_be_a_copy() || planted(Mutant::CopySpeaks);
+        match has_vote {
+            true => matching.own_ack(vote, self.log, is_leader),
+            false => 0,
+        }
     }
 
     /// True if the history has the greatest number of forced views.

@@ -62,6 +62,16 @@ impl Changes {
         Ok(())
     }
 
+    /// The connection to this process is gone, and its request for admission with it.
+    pub(crate) fn disconnected(&mut self, from: Incarnation) {
+        self.admit.remove(&from);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.admit.len() + self.leave.len() + self.weights.len()
+    }
+
     pub(crate) fn leave(&mut self, member: Incarnation) {
         if !self.leave.contains(&member) {
             self.leave.push(member);

@@ -131,6 +131,9 @@ impl Group {
         }
         self.membership().pursue_reads();
         self.replica().trim();
+        if self.branches().keeps_silent() {
+            self.out.drop_messages();
+        }
         self.out.drain_into(out);
     }
 

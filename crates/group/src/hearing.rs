@@ -6,6 +6,7 @@
 
 use trireme_mutants::{Mutant, planted};
 
+use crate::event::Action;
 use crate::group::Group;
 use crate::ids::{Incarnation, ReplicaId, TimeMs};
 use crate::known::known;
@@ -46,6 +47,7 @@ impl Group {
         }
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.forget(incarnation);
+            leader.changes.disconnected(incarnation);
         }
     }
 
@@ -196,8 +198,8 @@ impl Group {
         message.speaks_for_replica() && duplicate() && !planted(Mutant::DuplicatesVote)
     }
 
-    /// The configuration lists another, living process of this replica id. This process then has no vote until a view
-    /// lists it, even if the other one disconnects.
+    /// The configuration lists another, living process of this replica id. This process then has no vote, and keeps
+    /// silent, until a view lists it, even if the other one disconnects.
     fn meet_own_duplicate(&mut self, from: Incarnation, status: &Status) {
         let duplicate = self.peers.replica_of(from) == Some(self.my_replica());
         let seated = self.log.latest().member(self.me()).is_some();
@@ -205,12 +207,12 @@ impl Group {
             return;
         }
         self.component.found_to_be_a_copy();
-        let text = format!(
-            "process {from}, which is in a view, runs with this node's replica id {}: this is a copied data directory, and \
-             has no vote; remove its trireme state files and grastate.dat",
+        let reason = format!(
+            "process {from}, which is in a view, runs with this node's replica id {}: this is a copied data directory; \
+             remove its trireme state files and grastate.dat, then restart it",
             self.my_replica().0
         );
-        self.out.note(text);
+        self.out.push(Action::Refused { reason });
     }
 
     // ---- foreign processes ----

@@ -116,13 +116,7 @@ impl Membership<'_> {
     // ---- heartbeats ----
 
     fn own_status(&self) -> Status {
-        own_status(
-            self.known(),
-            self.vote,
-            self.matching,
-            self.role,
-            self.component,
-        )
+        own_status(self.branches(), self.vote, self.matching, self.role)
     }
 
     /// The heartbeat of this process for one peer.
@@ -341,13 +335,13 @@ impl Membership<'_> {
 
 /// The heartbeat of this process.
 pub(crate) fn own_status(
-    known: Known,
+    branches: Branches,
     vote: &Vote,
     matching: &Matching,
     role: &Role,
-    component: &Component,
 ) -> Status {
-    let (log, committed) = (known.log, known.log.committed());
+    let (log, component) = (branches.log, branches.component);
+    let committed = log.committed();
     let members = &committed.configuration.members;
     Status {
         term: vote.promised(),
@@ -357,9 +351,9 @@ pub(crate) fn own_status(
         overrides: committed.overrides.clone(),
         configuration_number: committed.configuration.number,
         members: members.iter().map(|m| m.incarnation).collect(),
-        ack: matching.own_ack(vote, log, role.is_leader()),
+        ack: branches.own_ack(vote, matching, role.is_leader()),
         end: log.tail().end(),
         commit: committed.position,
-        outlook: known.own_outlook(component.is_going()),
+        outlook: branches.known().own_outlook(component.is_going()),
     }
 }

@@ -61,6 +61,12 @@ impl Outbox {
         }
     }
 
+    /// Sends none of the messages of this batch.
+    pub(crate) fn drop_messages(&mut self) {
+        let is_message = |action: &Action| matches!(action, Action::Send { .. });
+        self.actions.retain(|action| !is_message(action));
+    }
+
     /// Moves all actions to `out`.
     pub(crate) fn drain_into(&mut self, out: &mut Vec<Action>) {
         out.append(&mut self.actions);

@@ -94,7 +94,7 @@ impl Replica<'_> {
 
     /// The position that this member acknowledges in the promised term.
     fn own_ack(&self) -> Position {
-        (self.matching).own_ack(self.vote, self.log, self.role.is_leader())
+        (self.branches()).own_ack(self.vote, self.matching, self.role.is_leader())
     }
 
     // ---- what it lends and sends ----

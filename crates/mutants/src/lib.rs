@@ -119,6 +119,7 @@ mutants! {
         large_not_awaited: LargeNotAwaited,
         lost_part_not_asked_again: LostPartNotAskedAgain,
         duplicates_vote: DuplicatesVote,
+        copy_speaks: CopySpeaks,
         split_not_told: SplitNotTold,
         survivor_says_nothing: SurvivorSaysNothing,
         wait_in_vain_untold: WaitInVainUntold,

@@ -78,6 +78,8 @@ pub struct Plan {
     pub queue_bytes: usize,
     /// The constants of the nodes, instead of the shipped ones.
     pub scale: Scale,
+    /// An operator heeds at once that the cluster refuses a node. False: the node goes on running.
+    pub heeds_refusals: bool,
     /// Percentage of crashes that come in the middle of an input.
     pub deaths_within_percent: u64,
     /// Percentage of restarts without the recovered position (a server started directly after a crash).
@@ -223,6 +225,7 @@ impl Plan {
             bulk_bytes: 2 << 30,
             recovers: Random::new(seed, 5).percent(80),
             marks: true,
+            heeds_refusals: true,
             unrecovered_percent: 10,
             sst_donor: "",
             script_before_ist: ScriptBeforeIst::IfDonorIsFree,

@@ -212,7 +212,7 @@ impl Liar<'_, '_> {
 
     fn status(&mut self) -> Status {
         let me = self.me;
-        let mut status = own_status(me.known(), &me.vote, &me.matching, &me.role, &me.component);
+        let mut status = own_status(me.branches(), &me.vote, &me.matching, &me.role);
         for _ in 0..=self.dice.below(4) {
             match self.dice.below(12) {
                 0 => status.term = self.term(),

@@ -5,7 +5,7 @@ use trireme_mutants::{Mutant, planted};
 
 use super::Leader;
 use crate::branches::branches;
-use crate::changes::Proposal;
+use crate::changes::{Changes, Proposal};
 use crate::elections::Won;
 use crate::ids::{Incarnation, Uuid};
 use crate::known::known;
@@ -56,15 +56,22 @@ impl Leader<'_> {
     }
 
     pub(crate) fn leave_requested(&mut self, from: Incarnation) {
-        if let Some(leader) = self.role.leader_mut() {
-            leader.changes.leave(from);
+        if let Some(changes) = self.changes_of(from) {
+            changes.leave(from);
         }
     }
 
     pub(crate) fn weight_requested(&mut self, from: Incarnation, weight: u8) {
-        if let Some(leader) = self.role.leader_mut() {
-            leader.changes.weigh(from, weight);
+        if let Some(changes) = self.changes_of(from) {
+            changes.weigh(from, weight);
         }
+    }
+
+    /// The requested changes, if this process leads and `from` is a member: others' requests would fill the memory of a
+    /// leader that cannot propose.
+    fn changes_of(&mut self, from: Incarnation) -> Option<&mut Changes> {
+        self.log.latest().member(from)?;
+        self.role.leader_mut().map(|leader| &mut leader.changes)
     }
 
     /// Requests a new view although no member comes or goes.

@@ -102,7 +102,9 @@ impl Membership<'_> {
         self.component.asked_to_join(self.context.now());
         let join = Join {
             member: Member {
-                voter: self.component.is_resumed() && !self.vote.is_amnesiac(),
+                voter: self.component.is_resumed()
+                    && !self.vote.is_amnesiac()
+                    && !self.branches().may_be_a_copy(),
                 ..self.context.config().me.clone()
             },
             history: self.log.committed().history,
@@ -127,10 +129,13 @@ impl Membership<'_> {
             return;
         };
         let me = self.me();
-        let reachable = |m: &&Member| self.peers.is_up(m.incarnation);
-        let members = self.log.latest().members.iter();
-        let voters = members.filter(|m| m.incarnation != me && m.weight > 0);
-        let voters: Vec<_> = (voters.filter(reachable).map(|m| m.incarnation)).collect();
+        let latest = self.log.latest();
+        // If this member has the last vote, the next leader counts as 1 without it.
+        let has_last_vote = latest.weight_of(|m| m.incarnation != me) == 0;
+        let counts = |m: &&Member| m.weight > 0 || has_last_vote && m.voter;
+        let others = latest.members.iter().filter(|m| m.incarnation != me);
+        let reachable = others.filter(|m| self.peers.is_up(m.incarnation));
+        let voters: Vec<_> = (reachable.filter(counts).map(|m| m.incarnation)).collect();
         if !self.component.is_primary() || voters.is_empty() {
             self.component.has_left();
             self.out.push(Action::Left);

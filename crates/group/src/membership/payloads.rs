@@ -144,9 +144,10 @@ impl Membership<'_> {
     }
 
     pub(crate) fn log_end_asked(&mut self, from: Incarnation, round: u64) {
-        // An amnesiac member may have forgotten entries that it acknowledged in this term. Its answer must not lower
-        // the read point, so it gives none.
-        let end = self.known_end().filter(|_| !self.vote.is_amnesiac());
+        // An amnesiac member may have forgotten entries that it acknowledged in this term, and a copy has never seen those
+        // of its original. Their answers must not lower the read point, so they give none.
+        let may_lack = self.vote.is_amnesiac() || self.branches().may_be_a_copy();
+        let end = self.known_end().filter(|_| !may_lack);
         if let Some(end) = end {
             let term = self.vote.promised();
             self.send(from, Message::LogEndReply { round, term, end });

@@ -1,6 +1,6 @@
 //! Who is admitted, refused, removed; weights.
 
-use super::cores::{Cores, HISTORY, member, replica};
+use super::cores::{Cores, HISTORY, member, replica, votes};
 use crate::configuration::Member;
 use crate::event::{Action, Event, Recovered};
 use crate::ids::{Incarnation, Uuid};
@@ -33,8 +33,13 @@ fn start_another(cores: &mut Cores, node: usize, name: &str) -> usize {
 
 /// Why `node` was refused.
 fn refusal(cores: &Cores, node: usize) -> Option<&str> {
-    let mut actions = cores.nodes[node].actions.iter();
-    actions.find_map(|action| match action {
+    refusals(cores, node).next()
+}
+
+/// All reasons that `node` was told.
+fn refusals(cores: &Cores, node: usize) -> impl Iterator<Item = &str> {
+    let actions = cores.nodes[node].actions.iter();
+    actions.filter_map(|action| match action {
         Action::Refused { reason } => Some(reason.as_str()),
         _ => None,
     })
@@ -113,9 +118,14 @@ fn a_copied_data_directory_is_refused_while_its_duplicate_is_connected() {
         let mut cores = Cores::of(2);
         let node = start_another(&mut cores, duplicate, "copy");
         cores.pass(1_000);
-        let reason = refusal(&cores, node).expect("refused");
-        assert!(reason.contains(text), "{reason}");
-        assert!(reason.contains("copied data directory"), "{reason}");
+        // It has met the original, and falls silent. Its leader refuses it, too.
+        let asks = join(cores.nodes[node].group.context.config().me.clone());
+        cores.say(node, 0, Message::Join(asks));
+        for text in [text, "which is in a view"] {
+            let mut reasons = refusals(&cores, node);
+            let told = reasons.any(|r| r.contains(text) && r.contains("copied data directory"));
+            assert!(told, "{text}");
+        }
         assert_eq!(cores.members(1), ["node0", "node1"]);
     }
     // Its duplicate is dead: it is the same node, started again.
@@ -242,11 +252,6 @@ fn voteless(node: usize) -> Member {
     }
 }
 
-fn votes(cores: &Cores, node: usize) -> Vec<u8> {
-    let members = &cores.nodes[node].group.configuration().members;
-    members.iter().map(|m| m.weight).collect()
-}
-
 /// The first has founded a cluster with the second.
 fn founded_by(members: [Member; 2]) -> Cores {
     let mut cores = Cores::none();
@@ -278,6 +283,39 @@ fn a_cluster_can_be_founded_by_a_node_without_weight() {
     assert_eq!(votes(&cores, 1), [0, 0, 1]);
     cores.submit(0, 1);
     assert_eq!(cores.delivered(2), 1);
+}
+
+/// The rest holds the whole log, and goes on.
+#[test]
+fn the_last_member_with_weight_may_leave() {
+    let mut cores = founded_by([member(0), voteless(1)]);
+    cores.submit(0, 1);
+    cores.event(0, Event::Leave);
+    cores.pass(2_000);
+    assert_eq!(cores.members(1), ["node1"]);
+    assert_eq!(votes(&cores, 1), [1]);
+    cores.submit(1, 1);
+    assert_eq!(cores.delivered(1), 2);
+}
+
+/// It asked while the leader heard no majority, and so could propose nothing.
+#[test]
+fn who_asked_for_admission_and_has_died_is_not_admitted() {
+    let mut cores = Cores::of(2);
+    let number = cores.nodes[0].group.configuration().number;
+    cores.part(&[0], &[1]);
+    cores.pass(1_000);
+    let joiner = cores.start(member(5), Recovered::default());
+    cores.cut.extend([(1, joiner), (joiner, 1)]);
+    cores.pass(1_000);
+    let leader = cores.nodes[0].group.role.leader();
+    assert_eq!(leader.map(|leader| leader.changes.len()), Some(1));
+    cores.kill(joiner);
+    cores.pass(1_000);
+    cores.cut.clear();
+    cores.pass(10_000);
+    assert_eq!(cores.members(0), ["node0", "node1"]);
+    assert_eq!(cores.nodes[0].group.configuration().number, number);
 }
 
 /// Two voters, and a joiner that has no vote yet.

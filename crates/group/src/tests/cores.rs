@@ -111,6 +111,12 @@ pub fn member(node: usize) -> Member {
     }
 }
 
+/// The votes of the members, as this node knows them.
+pub fn votes(cores: &Cores, node: usize) -> Vec<u8> {
+    let members = &cores.nodes[node].group.configuration().members;
+    members.iter().map(|m| m.weight).collect()
+}
+
 impl Cores {
     /// Node 0 has founded the group and holds leadership; all have their votes.
     pub fn of(count: usize) -> Cores {

@@ -3,7 +3,7 @@
 use super::cores::{Cores, HISTORY, member, replica};
 use crate::checkpoint::Checkpoint;
 use crate::configuration::Member;
-use crate::event::{Event, Recovered, RecoveredLog};
+use crate::event::{Action, Event, Recovered, RecoveredLog};
 use crate::ids::{Incarnation, Term, Uuid};
 use crate::message::{ComponentState, Message};
 
@@ -92,6 +92,59 @@ fn a_copy_that_knows_of_its_duplicate_has_no_vote_when_that_is_gone() {
         assert_eq!(cores.component_state(node), ComponentState::NonPrimary);
         assert!(!cores.nodes[node].group.is_leader());
     }
+}
+
+/// The leader loses its connection to the original, and takes the copy for it.
+#[test]
+fn a_leader_and_a_copy_are_no_majority() {
+    let mut cores = with_copy();
+    cores.part(&[0, 4], &[2, 3]);
+    for (node, peer) in [(0, 3), (0, 2), (4, 3), (4, 2)] {
+        let incarnation = cores.incarnation(peer);
+        cores.event(node, Event::PeerDown { incarnation });
+    }
+    cores.submit(0, 1);
+    cores.event(0, Event::Read { token: 7 });
+    cores.pass(10_000);
+    assert_eq!(cores.delivered(0), 0);
+    assert!(
+        !cores.nodes[0]
+            .actions
+            .iter()
+            .any(|a| matches!(a, Action::ReadPoint { .. }))
+    );
+    for node in [0, 4] {
+        assert_eq!(
+            cores.component_state(node),
+            ComponentState::NonPrimary,
+            "node {node}"
+        );
+    }
+    cores.submit(3, 1);
+    assert_eq!(cores.delivered(2), 1);
+    cores.cut.clear();
+    for (node, peer) in [(0, 3), (0, 2), (4, 3), (4, 2)] {
+        cores.reconnect(node, peer);
+    }
+    cores.pass(10_000);
+    assert_eq!(cores.members(0), ["node0", "node2", "process50"]);
+}
+
+/// The original is gone for good: its copy, started again, takes the seat, and has the vote once it has joined.
+#[test]
+fn a_copy_takes_the_seat_of_an_original_that_is_gone() {
+    let mut cores = with_copy();
+    let left = with_log_of(&cores, 4);
+    cores.kill(3);
+    cores.kill(4);
+    cores.submit(0, 1);
+    cores.start(named(1, 45), left);
+    cores.pass(10_000);
+    assert_eq!(cores.members(0), ["node0", "node2", "process45"]);
+    cores.all_joined();
+    cores.kill(2);
+    cores.submit(0, 2);
+    assert_eq!(cores.delivered(5), 2);
 }
 
 /// Nobody can say which of the two is the copy.

@@ -1,14 +1,14 @@
 //! Messages and logs that once ended a process: what decodes and comes from a peer never does.
 
-use super::cores::{Cores, member, replica};
+use super::cores::{Cores, HISTORY, member, replica};
 use crate::branches::OVERRIDES_MAX;
 use crate::codec::{decode, encode};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Member};
 use crate::entry::{Body, Entry};
 use crate::event::{Event, RecoveredLog};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
-use crate::message::{Append, Message, Status, Summary, WireBody, WireEntry};
+use crate::message::{Append, Join, Message, Status, Summary, WireBody, WireEntry};
 use crate::tail::SUMMARY_RUNS_SENT;
 
 /// The longest frame of a process that is no member (docs/wire-transport.md).
@@ -293,6 +293,8 @@ fn a_history_has_no_more_overrides_than_may_be_noted() {
 #[test]
 fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
     let mut cores = Cores::of(2);
+    cores.part(&[0], &[1]);
+    cores.pass(1_000); // node 0 leads, and can propose nothing
     let term = cores.nodes[1].group.term();
     for stranger in 0..1_000u64 {
         let mut id = [9; 16];
@@ -302,20 +304,44 @@ fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
             replica,
             incarnation,
         };
-        cores.event(1, up);
-        let message = Message::Ack {
-            term,
-            position: 1,
-            commit: 0,
+        let member = Member {
+            replica,
+            incarnation,
+            ..member(5)
         };
-        let from = incarnation;
-        cores.event(1, Event::Message { from, message });
-        cores.event(1, Event::PeerDown { incarnation });
+        let messages = [
+            Message::Ack {
+                term,
+                position: 1,
+                commit: 0,
+            },
+            Message::Leave,
+            Message::Weight { weight: 1 },
+            Message::Join(Join {
+                member,
+                history: HISTORY,
+                known_number: 0,
+                overrides: Vec::new(),
+            }),
+        ];
+        for node in [0, 1] {
+            cores.event(node, up.clone());
+            for message in &messages {
+                let (from, message) = (incarnation, message.clone());
+                cores.event(node, Event::Message { from, message });
+            }
+            cores.event(node, Event::PeerDown { incarnation });
+        }
     }
-    let group = &cores.nodes[1].group;
-    assert!(group.acks.len() <= 2, "{}", group.acks.len());
-    let peers = group.peers.names().len();
-    assert!(peers <= 2, "{peers}");
+    for node in [0, 1] {
+        let group = &cores.nodes[node].group;
+        let kept = [
+            group.acks.len(),
+            group.peers.names().len(),
+            group.role.leader().map_or(0, |leader| leader.changes.len()),
+        ];
+        assert!(kept.iter().all(|kept| *kept <= 2), "node {node}: {kept:?}");
+    }
 }
 
 fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {

@@ -14,6 +14,7 @@ pub(super) const SCHEDULE: Directed = Directed {
     plan: |seed| {
         let mut plan = recovering(4, seed);
         plan.suspect_timeout_ms = 10_000;
+        plan.heeds_refusals = false;
         plan
     },
     play,

@@ -148,6 +148,7 @@ schedules! {
     state_of_other_branch,
     entries_of_other_branch,
     copied_directory,
+    copy_beside_leader,
     overrides_meet,
     power_lost_in_override,
     full_disk_in_override,

@@ -372,7 +372,7 @@ impl World {
             self.machines[node].back_us = now + RESTART_US;
             return self.crash(node, false);
         }
-        if let Some(reason) = progress.refused.take() {
+        if let Some(reason) = progress.refused.take().filter(|_| self.plan.heeds_refusals) {
             self.coverage.refusals += 1;
             self.tell(|| format!("n{} is refused: {reason}", node + 1));
             self.follows_advice(node);
