@@ -88,11 +88,11 @@ pub(super) fn until_it_pulls(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.start(N4);
     stage.join(&[N4], &[N1]);
     stage.pass_ms(1_000);
-    stage.crash(N4, false);
     stage.heal(&[N3], &[N1, N2, N5]);
     stage.pass_ms(1_000);
     stage.join(&[N1, N2, N5], &[N1, N2, N5]);
     stage.until("n1 is primary", |s| is_primary(s, N1))?;
+    stage.crash(N4, false);
     // Until then n1 and n5 would be two of four without n2.
     stage.until("n4 is left out", |s| s.members(N1) == 4)?;
     stage.commit_many(N1, 10..10 + LACKS)?;
