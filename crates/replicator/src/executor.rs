@@ -153,6 +153,11 @@ impl Executor {
         self.order.has_passed(seqno)
     }
 
+    /// Returns true if this connection has executed the seqno, or it will pass by itself.
+    pub(crate) fn has_passed_here(&self, seqno: Seqno) -> bool {
+        self.order.has_passed_here(seqno)
+    }
+
     /// Lets this seqno leave commit order.
     pub(crate) fn leave(&mut self, seqno: Seqno) {
         self.order.leave(seqno);

@@ -49,6 +49,12 @@ impl Votes {
         self.results.get(&seqno).copied()
     }
 
+    /// Returns the seqnos, of those with a remembered result, that failed.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = Seqno> + '_ {
+        let failed = self.results.iter().filter(|(_, winner)| **winner != 0);
+        failed.map(|(seqno, _)| *seqno)
+    }
+
     /// Casts a member's ballot. The first ballot of each member counts, unless it is too late, and the policy of the
     /// very first ballot.
     pub(crate) fn cast(&mut self, seqno: Seqno, from: Incarnation, ballot: Ballot, policy: u8) {

@@ -102,6 +102,9 @@ pub(crate) struct Voting {
     snapshot_at: Seqno,
     /// Up to this seqno the node was in step when the group's log began anew; -1: it was not, or the log did not.
     in_step_upto: Seqno,
+    /// The entries that failed, and had passed commit order here, by the control state when the log began anew. What
+    /// happened to them here agrees with that.
+    compared: BTreeSet<Seqno>,
 }
 
 impl Default for Voting {
@@ -112,6 +115,7 @@ impl Default for Voting {
             dummies: BTreeSet::new(),
             snapshot_at: -1,
             in_step_upto: -1,
+            compared: BTreeSet::new(),
         }
     }
 }
@@ -241,9 +245,34 @@ impl Voting {
         !self.dummies.contains(&seqno) && result.is_some_and(|winner| winner != 0)
     }
 
-    /// Notes that the group's log begins anew, while the database is in step up to this seqno.
-    pub(crate) fn log_begins_anew(&mut self, in_step_upto: Seqno) {
-        self.in_step_upto = in_step_upto;
+    /// Notes that the group's log begins anew. `in_step_upto`: the database is in step up to this seqno; None: it is
+    /// not. `has_passed`: this seqno has left commit order. Call it while the control state is still there.
+    pub(crate) fn log_begins_anew(
+        &mut self,
+        context: &Context,
+        in_step_upto: Option<Seqno>,
+        has_passed: impl Fn(Seqno) -> bool,
+    ) {
+        self.in_step_upto = in_step_upto.unwrap_or(self.in_step_upto);
+        if let Some(control) = context.control() {
+            let failed = control.votes.failed().filter(|seqno| has_passed(*seqno));
+            self.compared = failed.chain(self.dummies.iter().copied()).collect();
+        }
+    }
+
+    /// Returns the entries whose failure this node has not compared with what happened here: the group decided on them
+    /// after this node's log had begun anew, and this node has reported no error on them.
+    pub(crate) fn failed_meanwhile(&self, context: &Context) -> Vec<Seqno> {
+        let failed = context
+            .control()
+            .into_iter()
+            .flat_map(|control| control.votes.failed());
+        let is_known = |seqno: &Seqno| {
+            self.compared.contains(seqno)
+                || self.disputes.contains_key(seqno)
+                || self.presumed.contains_key(seqno)
+        };
+        failed.filter(|seqno| !is_known(seqno)).collect()
     }
 
     /// Returns true if this node got the entry before its log began anew, and can wait for the vote on it: the vote is

@@ -13,6 +13,8 @@ use crate::event::Ticket;
 /// by seqno. Then it is released, in any order.
 #[derive(Debug)]
 pub(crate) struct Order {
+    /// Everything up to here was released before this order began.
+    start: Seqno,
     /// Everything up to here is released: `last_committed`.
     low: Seqno,
     /// Seqnos above `low` that are released.
@@ -36,6 +38,7 @@ impl Order {
     /// Returns an order in which everything up to `seqno` is released.
     pub(crate) fn new(seqno: Seqno) -> Self {
         Order {
+            start: seqno,
             low: seqno,
             released: BTreeSet::new(),
             top: seqno,
@@ -153,6 +156,11 @@ impl Order {
     /// Returns true if the seqno has left commit order, or will pass by itself.
     pub(crate) fn has_passed(&self, seqno: Seqno) -> bool {
         seqno < self.next || self.passed_over.contains(&seqno)
+    }
+
+    /// Returns true if the seqno has passed commit order since this order began.
+    pub(crate) fn has_passed_here(&self, seqno: Seqno) -> bool {
+        seqno > self.start && self.has_passed(seqno)
     }
 
     /// Returns true if the seqno is in commit order now.

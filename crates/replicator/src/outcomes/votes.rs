@@ -179,6 +179,16 @@ impl Outcomes<'_> {
 
     // --- disputes that the group decided, or cannot decide any more
 
+    /// Compares what this node applied before its log began anew with the decisions since, when it is in step with the
+    /// group again.
+    pub(crate) fn review_successes(&mut self) {
+        for seqno in self.voting.failed_meanwhile(self.context) {
+            if self.executor.has_passed_here(seqno) {
+                self.check_success(seqno);
+            }
+        }
+    }
+
     /// Ends disputes after the node is in step with the group again: the group may have decided meanwhile, or forgotten
     /// the vote.
     pub(crate) fn review_disputes(&mut self) {

@@ -97,6 +97,9 @@ impl Replicator {
     /// first for missing entries.
     pub(super) fn begin_transfer(&mut self, sender: Option<Incarnation>) {
         let begun = self.joiner().begin(sender);
+        if begun == Some(Begun::Ist) {
+            self.outcomes().review_successes();
+        }
         self.outcomes().review_disputes();
         let Some(begun) = begun else {
             return;
@@ -136,9 +139,10 @@ impl Replicator {
         );
         let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
         let brought_to = is_used.then(|| self.executor.gtid_of(self.executor.top()));
-        if self.transfer.place() == Place::Active {
-            self.voting.log_begins_anew(self.executor.top());
-        }
+        let in_step = self.transfer.place() == Place::Active;
+        let in_step_upto = in_step.then(|| self.executor.top());
+        let has_passed = |seqno| self.executor.has_passed(seqno);
+        (self.voting).log_begins_anew(&self.context, in_step_upto, has_passed);
         let control = self.context.control();
         (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
         self.outcomes().give_up_all_sent();

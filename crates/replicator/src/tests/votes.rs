@@ -271,6 +271,44 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
     }
 }
 
+/// It has applied an action that failed at the others. They decide while it is away, and its log begins anew. What
+/// failed everywhere before does not count against it.
+#[test]
+fn who_was_away_while_others_failed_on_what_it_applied_has_diverged() {
+    for failed_elsewhere in [false, true] {
+        let mut cluster = vote(3, &[(0, "exists"), (1, "exists"), (2, "exists")]);
+        let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+        for node in if failed_elsewhere { 0..2 } else { 0..0 } {
+            let errors = &mut cluster.nodes[node].server.errors;
+            errors.insert(seqno, b"exists".to_vec());
+        }
+        cluster.toi(0, 6);
+        cluster.deliver(2);
+        cluster.nodes[2].primary = false;
+        let component = vec![member(2)];
+        cluster.event(2, Event::NonPrimary { component });
+        while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+        cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
+        cluster.settle();
+        cluster.nodes[2].primary = true;
+        cluster.reset(2);
+        cluster.reconfigure(|c| {
+            let mut back = member(2);
+            (back.weight, back.voter) = (0, false);
+            c.members.push(back);
+        });
+        cluster.settle();
+        let comment = if failed_elsewhere {
+            "Inconsistent"
+        } else {
+            "Synced"
+        };
+        assert_eq!(cluster.comment(2), comment);
+        assert_eq!(left(&cluster).is_empty(), !failed_elsewhere);
+        cluster.assert_settled();
+    }
+}
+
 /// Its log begins anew, and it stays a member. Nobody has voted yet: it votes when it is in step again.
 #[test]
 fn an_error_beside_a_log_that_begins_anew_is_voted_on() {
