@@ -164,9 +164,10 @@ impl Replica<'_> {
             self.membership().ask_catch_up(from);
             return;
         }
-        self.logs_meet();
         let last = self.take_orders(append.prev_position, append.entries);
         self.matching.agree(last);
+        // Own submissions that the append has dropped from this log are sent again.
+        self.logs_meet();
         self.record_ack(from, append.term, append.ack);
         self.take_payloads();
         self.learn_commit(append.commit);
