@@ -2,10 +2,12 @@
 //! connections, and the engine's settings.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::{FlockOperation, flock};
 use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, Preference, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
@@ -59,6 +61,15 @@ pub enum SetupError {
         nodes: i64,
         /// Different addresses in the list.
         listed: usize,
+    },
+    /// Another process has the directory of the write-set log.
+    #[error(
+        "another server keeps its write-set log in {path} (gcache.dir): each of the two would overwrite the other's; give \
+         this one a directory of its own"
+    )]
+    LogDirectoryInUse {
+        /// The directory.
+        path: PathBuf,
     },
     /// The system gave no random numbers.
     #[error("no random numbers from the system: {0}")]
@@ -303,6 +314,21 @@ pub fn leadership_preference(options: &Options) -> Preference {
 /// Returns the directory of the write-set log.
 pub fn log_disk(options: &Options) -> OsDisk {
     OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
+}
+
+/// Keeps other servers out of the directory of the write-set log until the result is dropped. `gcache.dir` may be shared
+/// where the data directories differ. None: the directory cannot be locked; if the log cannot be opened there either,
+/// the connection says so.
+pub fn claim_log_directory(options: &Options) -> Result<Option<File>, SetupError> {
+    let path = PathBuf::from(options.str("gcache.dir"));
+    let Ok(directory) = File::open(&path) else {
+        return Ok(None);
+    };
+    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(directory)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(SetupError::LogDirectoryInUse { path }),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Returns the cluster that nodes found together by `pc.bootstrap_expect`, for a node with a database.

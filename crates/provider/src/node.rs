@@ -2,6 +2,7 @@
 //! core.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -31,6 +32,8 @@ const WINNER_KEYS_MAX: usize = 4_096;
 
 /// One provider instance. Threads of the server reach its core through the methods of [`Handover`].
 pub struct Node {
+    /// Keeps other servers out of it while this instance lives.
+    _log_directory: Option<File>,
     handover: Handover<Core>,
     /// The arguments of init().
     pub settings: InitSettings,
@@ -62,8 +65,15 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(core: Core, settings: InitSettings, options: Options, logger: Logger) -> Node {
+    pub fn new(
+        core: Core,
+        settings: InitSettings,
+        options: Options,
+        log_directory: Option<File>,
+        logger: Logger,
+    ) -> Node {
         Node {
+            _log_directory: log_directory,
             handover: Handover::new(core),
             settings,
             logger,

@@ -58,7 +58,6 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
             "no saved position (grastate.dat): a new node, or one that needs a full state transfer",
         ),
         Found::LockedByOther => {
-            // Two processes would write one log, and each would cut off the other's newest entries.
             return Err(
                 "grastate.dat is locked by another process: a server runs on this data directory already; stop it, or give \
                  this one a directory of its own"
@@ -66,6 +65,7 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
             );
         }
     }
+    let log_directory = setup::claim_log_directory(&options).map_err(|error| error.to_string())?;
     logger.info(format!(
         "Trireme {} starts with {options}",
         env!("CARGO_PKG_VERSION")
@@ -73,7 +73,13 @@ fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
     tell_about_options(&options, logger);
     let engine = Engine::new(Replicator::new(NodeOptions::default()));
     let core = Core::new(engine, grastate, logger.clone());
-    let node = Node::new(core, settings, options.clone(), logger.clone());
+    let node = Node::new(
+        core,
+        settings,
+        options.clone(),
+        log_directory,
+        logger.clone(),
+    );
     node.obey(&options);
     Ok(node)
 }

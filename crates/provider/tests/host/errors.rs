@@ -13,6 +13,24 @@ fn errors(text: &str) -> Vec<String> {
     logged(text).into_iter().filter_map(is_error).collect()
 }
 
+/// The lock of the data directory does not cover it.
+#[test]
+fn a_log_directory_belongs_to_one_server() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = format!("gcache.dir={}", dir.path().display());
+    let server = Server::start("owner", &options).expect("init");
+    let refused = Server::start("intruder", &options).err();
+    assert_eq!(refused, Some(WsrepStatus::NODE_FAIL));
+    let told = errors("keeps its write-set log in");
+    assert!(
+        told.iter()
+            .any(|line| line.contains("directory of its own")),
+        "{told:?}"
+    );
+    server.free();
+    Server::start("successor", &options).expect("init");
+}
+
 #[test]
 fn unknown_options_are_refused_and_change_nothing() {
     let refused = Server::start("errors", "pc.wieght=3").err();
