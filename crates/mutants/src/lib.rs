@@ -238,6 +238,7 @@ mutants! {
         view_of_tables_believed: ViewOfTablesBelieved,
         closed_stream_goes_on: ClosedStreamGoesOn,
         undecided_commit_fails: UndecidedCommitFails,
+        given_up_commit_skipped: GivenUpCommitSkipped,
         overtaken_behind_fork_fails: OvertakenBehindForkFails,
         missed_fragments_unprepared: MissedFragmentsUnprepared,
         replay_begins_in_later_view: ReplayBeginsInLaterView,

@@ -152,6 +152,19 @@ impl Outcomes<'_> {
         self.leave_inconsistent(&format!("Inconsistency detected: {why}"));
     }
 
+    /// Leaves before the server gets the place of a streaming transaction that this node has given up, and that an
+    /// override elsewhere has committed. Its earlier fragments are undone here.
+    pub(crate) fn review_given_up_commit(&mut self) {
+        let lacks = self.voting.lacks_commit();
+        if let Some(seqno) = lacks.filter(|_| !planted(Mutant::GivenUpCommitSkipped)) {
+            let gtid = self.executor.gtid_of(seqno);
+            self.become_inconsistent(&format!(
+                "an operator's override has committed the streaming transaction {gtid}, whose client was told here that it \
+                 failed"
+            ));
+        }
+    }
+
     /// As [`Self::become_inconsistent`], with its own text in the log.
     fn leave_inconsistent(&mut self, text: &str) {
         if self.lifecycle.has_diverged() {

@@ -298,6 +298,7 @@ impl Replicator {
         while step == Step::Taken {
             step = joiner.step(history);
         }
+        self.outcomes().review_given_up_commit();
         if step == Step::Over {
             self.finish_transfer();
         }

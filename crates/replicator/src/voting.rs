@@ -98,6 +98,9 @@ pub(crate) struct Voting {
     /// The entries that failed by the log, in the state transfer of this connection: the server got them as dummies.
     /// All other entries that have passed commit order were applied.
     dummies: BTreeSet<Seqno>,
+    /// One of them that the others have applied, and that no rollback fragment undoes there: the last fragment of a
+    /// streaming transaction that this node has given up.
+    lacks: Option<Seqno>,
     /// The last seqno of the SST that this connection took; -1: it has taken none.
     snapshot_at: Seqno,
     /// Up to this seqno the node was in step when the group's log began anew; -1: it was not, or the log did not.
@@ -113,6 +116,7 @@ impl Default for Voting {
             disputes: BTreeMap::new(),
             presumed: BTreeMap::new(),
             dummies: BTreeSet::new(),
+            lacks: None,
             snapshot_at: -1,
             in_step_upto: -1,
             compared: BTreeSet::new(),
@@ -315,15 +319,25 @@ impl Voting {
         self.dummies.clear();
     }
 
-    /// Notes that the server gets this seqno as a dummy.
-    pub(crate) fn passed_as_dummy(&mut self, seqno: Seqno) {
+    /// Notes that the server gets this seqno as a dummy. `commits`: it commits a stream at the others.
+    pub(crate) fn passed_as_dummy(&mut self, seqno: Seqno, commits: bool) {
         self.dummies.insert(seqno);
+        if commits {
+            self.lacks = Some(seqno);
+        }
+    }
+
+    /// Returns the seqno with which the others have committed a streaming transaction that this node has given up (rule
+    /// 7).
+    pub(crate) fn lacks_commit(&self) -> Option<Seqno> {
+        self.lacks
     }
 
     /// Notes that an SST has replaced the database; it ends at `seqno`. Returns the number of presumptions that are
     /// over: one [`VotingOutput::MarkSafe`] for each.
     pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> usize {
         self.snapshot_at = seqno;
+        self.lacks = None;
         std::mem::take(&mut self.presumed).len()
     }
 }

@@ -229,6 +229,11 @@ impl WriteSet {
         is_fragment(self.flags) && !self.is_isolation() && !self.is_rollback()
     }
 
+    /// Returns true if it is the last fragment of a streaming transaction: it commits.
+    pub(crate) fn commits_stream(&self) -> bool {
+        self.is_fragment() && self.flags & flags::TRX_END != 0
+    }
+
     /// Returns the seqno up to which everything must be applied before it, by its own fields and not by its keys.
     pub(crate) fn applied_after(&self, seqno: Seqno) -> Seqno {
         let seen = match self.flags & flags::IMPLICIT_DEPS {

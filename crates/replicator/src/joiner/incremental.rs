@@ -297,9 +297,10 @@ impl Joiner<'_> {
         let is_first = self.transfer.ist().is_some_and(|ist| seqno == ist.first());
         let skipped = planted(Mutant::IstSkipsOne) && is_first;
         let failed = record.failed && !planted(Mutant::IstRepeatsFailed);
+        let commits = !failed && write_set.commits_stream();
         let failed = failed || is_abandoned_fragment(self.context, id, &write_set);
         if failed {
-            self.voting.passed_as_dummy(seqno);
+            self.voting.passed_as_dummy(seqno, commits);
         }
         let executed = write_set.is_isolation() && self.database.in_doubt().was_executed(seqno);
         let passed = failed || skipped || executed;

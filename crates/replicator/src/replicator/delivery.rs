@@ -248,7 +248,8 @@ impl Replicator {
         self.flow_control.received(id.incarnation);
         let is_abandoned = is_abandoned_fragment(&self.context, id, &write_set);
         if is_abandoned {
-            self.voting.passed_as_dummy(seqno);
+            self.voting
+                .passed_as_dummy(seqno, !failed && write_set.commits_stream());
         }
         let apply = Apply::of(
             &write_set,

@@ -1,6 +1,6 @@
 //! Fragments of unknown fate, and rollbacks that the group has let go of.
 
-use trireme_group::Delivery;
+use trireme_group::{Delivery, Fate};
 
 use super::driver::*;
 use super::fragments::*;
@@ -106,6 +106,27 @@ fn the_fate_of_a_last_fragment_stays_unknown_behind_a_forced_view() {
         let corrupt = Action::Host(HostAction::MarkCorrupt);
         assert!(!cluster.nodes[0].actions.contains(&corrupt));
     }
+}
+
+/// Its origin had withdrawn it, and an override elsewhere committed it all the same.
+#[test]
+fn who_gave_up_a_last_fragment_that_is_committed_has_diverged() {
+    let mut cluster = cluster_of(2);
+    fragment(&mut cluster, 0, FIRST, "a");
+    let ticket = send(&mut cluster, 0, TRX, LAST, "b");
+    let id = cluster.last_submission(0);
+    let fate = Fate::Withdrawn;
+    cluster.event(0, Event::Failed { id, fate });
+    let failed = answer(&mut cluster, 0, ticket).expect("it is certain");
+    assert_eq!(failed.code, Code::ConnFail);
+    assert_eq!(rollback(&mut cluster, 0), Code::Ok);
+    let corrupt = Action::Host(HostAction::MarkCorrupt);
+    assert!(!cluster.nodes[0].actions.contains(&corrupt));
+    deliver_all(&mut cluster);
+    apply_all(&mut cluster, 1);
+    apply_all(&mut cluster, 0);
+    assert!(cluster.nodes[0].actions.contains(&corrupt));
+    assert!(!cluster.nodes[1].actions.contains(&corrupt));
 }
 
 #[test]

@@ -111,6 +111,7 @@ schedules! {
     donor_goes_on_alone,
     origin_goes_on_alone,
     stream_ends_elsewhere,
+    withdrawn_stream_commits,
     silent_peer_has_no_word,
     given_way_listed_again,
     half_does_not_promise,
