@@ -84,6 +84,13 @@ impl Lifecycle {
         context.my_node_state().is_some_and(joined) && self.takes_part()
     }
 
+    /// Returns true if the order would accept this node's ballot on an error. The entry that failed may hold up what the
+    /// node pulls, so it votes before it has caught up.
+    pub(crate) fn may_vote(&self, context: &Context, transfer: &StateTransfer) -> bool {
+        let in_step = |s| s != NodeState::Joiner && transfer.feeds_database();
+        context.my_node_state().is_some_and(in_step) && self.takes_part()
+    }
+
     /// Returns the answer to a call that has certainly failed.
     pub(crate) fn refusal(&self) -> Code {
         match self.has_diverged() {

@@ -172,6 +172,11 @@ impl Voting {
         }
     }
 
+    /// Returns true if a caller waits for the decision on this seqno.
+    pub(crate) fn disputes(&self, seqno: Seqno) -> bool {
+        self.disputes.contains_key(&seqno)
+    }
+
     /// Returns true if a caller waits for a decision, and so holds commit order.
     pub(crate) fn is_disputing(&self) -> bool {
         !self.disputes.is_empty()

@@ -117,11 +117,15 @@ impl Outcomes<'_> {
     pub(crate) fn pursue_votes(&mut self) {
         let (executor, now_ms) = (&self.executor, self.context.now_ms());
         let ballots = (self.voting).ballots(self.context, |seqno| executor.has_passed(seqno));
-        let is_silent = ballots.is_empty() || self.context.abstains();
-        if is_silent || !(self.lifecycle).may_write(self.context, self.transfer) {
+        if ballots.is_empty() || self.context.abstains() {
             return;
         }
+        let may_write = (self.lifecycle).may_write(self.context, self.transfer);
+        let may_vote = (self.lifecycle).may_vote(self.context, self.transfer);
         for (seqno, message) in ballots {
+            if !(may_write || may_vote && self.voting.disputes(seqno)) {
+                continue;
+            }
             (self.submissions).submit_once(now_ms, Sent::Vote(seqno), &message, self.out);
         }
     }

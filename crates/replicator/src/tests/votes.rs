@@ -7,7 +7,7 @@ use super::driver::{Cluster, incarnation, member};
 use super::server::{Happened, Toi};
 use crate::votes::{Ballot, Origin, Votes, ballot};
 use crate::wire::Reader;
-use crate::{Action, Code, Event, Gtid, HostAction, Seqno};
+use crate::{Action, Code, Event, Gtid, HostAction, Options, Seqno};
 
 /// Applying the next seqno ends so on these nodes; an own total-order action takes it.
 fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
@@ -331,6 +331,36 @@ fn an_error_beside_a_log_that_begins_anew_is_voted_on() {
         assert_eq!(left(&cluster).is_empty(), agreed, "{after_reset}");
         let comment = if agreed { "Synced" } else { "Inconsistent" };
         assert_eq!(cluster.comment(2), comment, "{after_reset}");
+        cluster.assert_settled();
+    }
+}
+
+/// It has more to pull than it queues behind the entry that failed: it votes before it has caught up.
+#[test]
+fn an_error_that_holds_up_what_is_pulled_is_voted_on() {
+    for agreed in [true, false] {
+        let mut cluster = Cluster::of(3);
+        let seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
+        for node in if agreed { 0..3 } else { 2..3 } {
+            let errors = &mut cluster.nodes[node].server.errors;
+            errors.insert(seqno, b"exists".to_vec());
+        }
+        let mut options = Options::default();
+        (options.ist_chunk_bytes, options.thresholds.pulled_entries) = (1, 1);
+        cluster.event(2, Event::SetOptions(options));
+        cluster.toi(0, 5);
+        cluster.deliver(2);
+        for key in ["a", "b", "c", "d"] {
+            cluster.certify(1, key, KeyType::Exclusive);
+        }
+        cluster.deliver(0);
+        cluster.deliver(1);
+        cluster.reset(2);
+        cluster.reconfigure(|_| ());
+        cluster.settle();
+        assert_eq!(left(&cluster).is_empty(), agreed);
+        let comment = if agreed { "Synced" } else { "Inconsistent" };
+        assert_eq!(cluster.comment(2), comment);
         cluster.assert_settled();
     }
 }
