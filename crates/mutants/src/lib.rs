@@ -165,6 +165,7 @@ mutants! {
         pinned_purged: PinnedPurged,
         names_not_flushed: NamesNotFlushed,
         flush_covers_later: FlushCoversLater,
+        purge_awaits_flush: PurgeAwaitsFlush,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,
