@@ -13,7 +13,7 @@ use crate::MAX_PAYLOAD_BYTES;
 use crate::config::{Durability, MAX_SEGMENT_BYTES};
 use crate::disk::DiskFile;
 use crate::error::LogError;
-use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, segment_name};
+use crate::format::{self, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader, segment_name};
 use crate::index::Segment;
 use crate::log::Log;
 use crate::staged::Staged;
@@ -154,6 +154,15 @@ impl Log {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns true if the file begins as a segment of another history.
+    pub(super) fn is_of_another(&self, name: &str) -> bool {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+        let opened = self.disk.open(name);
+        let read = opened.and_then(|file| file.read_exact_at(&mut bytes, 0));
+        let header = read.ok().and_then(|()| SegmentHeader::decode(&bytes).ok());
+        header.is_some_and(|header| header.identity != self.config.identity)
     }
 
     pub(super) fn directory_error(&self, action: &'static str, e: std::io::Error) -> LogError {
