@@ -190,7 +190,11 @@ impl Engine {
         if beginning.overrides_before(connect.past_overrides().len()) >= OVERRIDES_MAX {
             return Err(StartError::NoMoreOverrides);
         }
-        let first = beginning.prepare(&mut storage, &mut recovered, &mut connect)?;
+        let prepared = beginning.prepare(&mut storage, &mut recovered, &mut connect);
+        if let Err(StartError::Log(error)) = &prepared {
+            self.volume_fails(&mut storage, !error.is_of_volume());
+        }
+        let first = prepared?;
         storage.drain_notes(&mut self.notes);
         let config = group::Config {
             append_is_durable: !flush_appends,

@@ -171,7 +171,7 @@ impl Storage {
     }
 
     /// Adds a line on the log for the operator.
-    fn tell_of_log(&mut self, text: &str) {
+    pub(super) fn tell_of_log(&mut self, text: &str) {
         let line = format!("the write-set log in {} {text}", self.dir());
         self.notes.push(line);
     }
@@ -236,7 +236,7 @@ impl Storage {
             self.session.overrides = last.overrides;
             self.session.diverged = last.diverged;
         }
-        self.log = Some(log);
+        (self.log, self.had_log) = (Some(log), true);
         if planted(Mutant::MarkBegunFirst) {
             self.begin_mark();
         }
