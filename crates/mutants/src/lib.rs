@@ -160,6 +160,8 @@ mutants! {
         idle_deaths_count: IdleDeathsCount,
         deaths_elsewhere_count: DeathsElsewhereCount,
         withdrawals_forgotten: WithdrawalsForgotten,
+        lost_notes_trusted: LostNotesTrusted,
+        founder_stays_amnesiac: FounderStaysAmnesiac,
     }
     log {
         pinned_purged: PinnedPurged,

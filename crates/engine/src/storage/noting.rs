@@ -75,6 +75,14 @@ impl Storage {
         self.save_session()
     }
 
+    /// Notes, flushed, what the founder of this log did not come to note: the overrides in the database's past. No message
+    /// has spoken of the log, so nothing in it was acknowledged.
+    pub(crate) fn note_founded(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
+        self.session.overrides = overrides;
+        self.session.forgotten = Forgotten::default();
+        self.save_session()
+    }
+
     /// Notes, flushed, which acknowledged data this replica may lack (rule 4). Costs nothing if the note is there
     /// already.
     pub fn note_forgotten(&mut self, forgotten: Forgotten) -> Result<(), LogError> {

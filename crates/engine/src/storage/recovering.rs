@@ -23,14 +23,33 @@ impl Storage {
     }
 
     /// Takes over the notes of earlier processes on a database in this history. Returns the last total-order action
-    /// that began, and the overrides in the database's past.
-    pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
+    /// that began, and the overrides in the database's past. `last_log`: the log with which this replica acknowledged
+    /// last; nil: none.
+    pub fn recall(
+        &mut self,
+        history: Uuid,
+        last_log: Uuid,
+    ) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
-        if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
+        let last = state.and_then(|bytes| Session::decode(&bytes));
+        // A replica with a log has noted something about its database: before that, the database was in no history.
+        let is_lost = last.is_none() && !history.is_nil() && !last_log.is_nil();
+        if let Some(session) = last {
             self.session.action = session.action_as_of(self.session.boot_id);
             self.session.overrides = session.overrides;
             self.session.diverged = session.diverged;
             self.noted_in = history;
+        } else if is_lost && !planted(Mutant::LostNotesTrusted) {
+            // The database may have gone another way than the others' (rule 11), or hold an action above its position
+            // (rule 13).
+            self.session.diverged = true;
+            self.noted_in = history;
+            self.notes.push(format!(
+                "trireme-state.log in {} has no notes on this node's database, although this node had a write-set log (was \
+                 gcache.dir emptied, changed, or is its volume not mounted?): nobody knows whether the database is on the \
+                 cluster's branch. A snapshot of another node replaces it, unless this node is bootstrapped",
+                self.dir()
+            ));
         }
         Ok((self.session.action, self.session.overrides.clone()))
     }

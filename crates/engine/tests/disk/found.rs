@@ -227,3 +227,52 @@ fn a_closed_log_still_takes_notes() {
     node.settle();
     assert!(!interrupted(&node).is_known());
 }
+
+/// The notes on the database lie beside the log. If they are gone, a snapshot must replace the database, unless the
+/// operator bootstraps the node: it may be on another branch than the others.
+#[test]
+fn a_database_whose_notes_are_lost_has_no_position() {
+    let wipe: fn(&MemoryDisk) = |disk| {
+        for name in disk.list().expect("a list") {
+            disk.remove(&name).expect("removed");
+        }
+    };
+    let state_only: fn(&MemoryDisk) = |disk| disk.remove("trireme-state.log").expect("removed");
+    let fresh = Some(Uuid([5; 16]));
+    let cases = [
+        (Some(wipe), None, true, false),
+        (Some(state_only), None, true, false),
+        (None, None, true, true),
+        // The operator declares the database to be right.
+        (Some(wipe), fresh, true, true),
+        // A data directory that never had a log: a backup was restored into it.
+        (Some(wipe), None, false, true),
+    ];
+    for (lose, bootstrap, had_log, counts) in cases {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        let local = node.engine.replicator.last_committed();
+        node.engine.drop_link();
+        if let Some(lose) = lose {
+            lose(&node.disk);
+        }
+        let mut start = node.start(2, Durability::Os, false, bootstrap, local);
+        start.server_running = false;
+        if !had_log {
+            start.last_log = Uuid::NIL;
+        }
+        assert_eq!(start.last_log.is_nil(), !had_log);
+        node.engine = Engine::new(Replicator::new(Options::default()));
+        node.engine.connect(node.now_ms, start).expect("connects");
+        let expected = if counts { local } else { Gtid::UNDEFINED };
+        assert_eq!(node.engine.replicator.local(), expected);
+        node.out.warnings.clear();
+        node.engine.pump(node.now_ms, &mut node.out);
+        let told = node
+            .out
+            .warnings
+            .iter()
+            .any(|line| line.contains("no notes on this node's database"));
+        assert_eq!(told, had_log && lose.is_some());
+    }
+}
