@@ -161,6 +161,7 @@ mutants! {
         deaths_elsewhere_count: DeathsElsewhereCount,
         withdrawals_forgotten: WithdrawalsForgotten,
         lost_notes_trusted: LostNotesTrusted,
+        log_id_kept: LogIdKept,
         founder_stays_amnesiac: FounderStaysAmnesiac,
     }
     log {

@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
 use crate::recovered_log::{self, Doubts, Recovery};
-use crate::session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
+use crate::session::{self, Forgotten, Session, Trial, UNKNOWN_BOOT};
 use crate::start::StartError;
 use crate::storage::Storage;
 
@@ -185,7 +185,7 @@ impl Storage {
             forgotten,
             log: recovered,
         };
-        self.adopt(&recovery, log, last)?;
+        self.adopt(&recovery, log, last, doubts.last_log)?;
         Ok(Some(recovery))
     }
 
@@ -223,7 +223,7 @@ impl Storage {
             ));
         }
         let id = last.map_or(Uuid::NIL, |session| session.log);
-        let is_other = !doubts.last_log.is_nil() && id != doubts.last_log;
+        let is_other = !doubts.last_log.is_nil() && taken_up(id, doubts.last_log).is_none();
         if is_other {
             self.tell_of_log(
                 "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \
@@ -237,20 +237,21 @@ impl Storage {
         Forgotten { entries, views }
     }
 
-    /// Takes over the log: the session gets the notes of the last one.
+    /// Takes over the log: the session gets the notes of the last one. `last_log`: the log with which this replica
+    /// acknowledged last.
     fn adopt(
         &mut self,
         recovery: &Recovery,
         log: Log,
         last: Option<Session>,
+        last_log: Uuid,
     ) -> Result<(), LogError> {
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;
         if let Some(last) = last {
-            if !last.log.is_nil() {
-                self.session.log = last.log;
-            }
+            // Else the log keeps the id for a new one: other copies of it have ids that follow its old id.
+            self.session.log = taken_up(last.log, last_log).unwrap_or(self.session.log);
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;
             self.session.diverged = last.diverged;
@@ -266,5 +267,25 @@ impl Storage {
         // Not earlier: the warning of the old mark must be noted in the session first.
         self.begin_mark();
         Ok(())
+    }
+}
+
+/// Returns the id that a log gets when another process takes it up, so that a copy of its files that was made before does
+/// not count as this log. `last_log`: the id with which this replica acknowledged last; nil: not known. None: the log
+/// has no id, or is not the one with that id.
+fn taken_up(id: Uuid, last_log: Uuid) -> Option<Uuid> {
+    if id.is_nil() {
+        None
+    } else if last_log.is_nil() || id == last_log {
+        let is_kept = planted(Mutant::LogIdKept);
+        Some(if is_kept {
+            id
+        } else {
+            session::next_log_id(id)
+        })
+    } else {
+        // The process before died after the note beside the log, and before the one beside the votes: no message refers
+        // to this id.
+        (id == session::next_log_id(last_log)).then_some(id)
     }
 }

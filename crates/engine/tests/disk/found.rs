@@ -276,3 +276,50 @@ fn a_database_whose_notes_are_lost_has_no_position() {
         assert_eq!(told, had_log && lose.is_some());
     }
 }
+
+/// Each process that takes the log up gives it another id, so that an old copy of its files is not taken for the log. A
+/// process that dies in between leaves no doubt.
+#[test]
+fn an_old_copy_of_the_log_is_not_the_log() {
+    let is_amnesiac = |node: &Node| {
+        let link = node.engine.link().expect("connected");
+        link.group.is_amnesiac()
+    };
+    let restart = |node: &mut Node, incarnation| {
+        node.engine = Engine::new(Replicator::new(Options::default()));
+        let local = Gtid {
+            uuid: HISTORY,
+            seqno: 2,
+        };
+        let mut start = node.start(incarnation, Durability::Disk, false, None, local);
+        start.server_running = false;
+        node.engine.connect(node.now_ms, start).expect("a log");
+    };
+    let mut node = Node::new(Durability::Disk, false);
+    node.commit();
+    assert_eq!(node.engine.replicator.last_committed().seqno, 2);
+    node.engine.drop_link();
+    let copy = node.disk.copy();
+    let mut ids = vec![node.out.log];
+    for incarnation in 2..6 {
+        restart(&mut node, incarnation);
+        assert!(!is_amnesiac(&node));
+        // Each second process dies before the votes name the log's new id: the next must not take the log for another.
+        if incarnation % 2 == 1 {
+            node.settle();
+            assert!(!ids.contains(&node.out.log));
+            ids.push(node.out.log);
+            node.engine.drop_link();
+        }
+    }
+    let log = std::mem::replace(&mut node.disk, copy);
+    for put_back in [None, Some(log)] {
+        if let Some(log) = put_back {
+            node.disk = log;
+        }
+        restart(&mut node, 9);
+        assert!(is_amnesiac(&node));
+        node.settle();
+        node.engine.drop_link();
+    }
+}

@@ -85,6 +85,7 @@ schedules! {
     evicted_submission,
     fork_meets_rest,
     log_disk_replaced,
+    old_log_put_back,
     split_brain_ignored,
     ignored_quorum_meets_majority,
     bootstrapped_without_state,
