@@ -230,6 +230,27 @@ mod tests {
         }
     }
 
+    /// The new log's notes are no proof of anything, if the process dies before a snapshot has come.
+    #[test]
+    fn lost_notes_stay_lost_in_the_notes_of_a_new_log() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let recalled = || {
+            let mut storage = storage(&disk, &mark, Durability::Os);
+            storage.recall(HISTORY, Uuid([4; 16])).unwrap();
+            storage
+        };
+        let mut first = recalled();
+        assert!(first.has_diverged());
+        first.begin(&checkpoint(), Forgotten::default()).unwrap();
+        drop(first);
+        let mut second = recalled();
+        assert!(second.has_diverged());
+        second.begin(&checkpoint(), Forgotten::default()).unwrap();
+        second.note_diverged(false).unwrap(); // an SST
+        drop(second);
+        assert!(!recalled().has_diverged());
+    }
+
     fn checkpoint() -> Checkpoint {
         Checkpoint {
             position: 5,
