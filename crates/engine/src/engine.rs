@@ -21,6 +21,7 @@ use crate::laggard::{Told, Words};
 use crate::recovered_log::{Doubts, Recovery};
 use crate::reforming::Reformed;
 use crate::serving::Serving;
+use crate::session::Forgotten;
 use crate::start::{Start, StartError};
 use crate::storage::{Storage, drop_lost};
 use crate::undelivered::{Next, Undelivered, payload_bytes};
@@ -131,7 +132,7 @@ impl Engine {
         let mut storage = Storage::new(start.log, start.disk, start.boot_id, start.mark);
         storage.set_thresholds(start.thresholds);
         storage.set_log_id(me.incarnation.0);
-        let (last_action, mut overrides) = storage.recall(local.uuid)?;
+        let (last_action, mut overrides) = storage.recall(local.uuid, start.last_log)?;
         // A founder whose database has no known position has no past.
         let looks_back = start.recover && (start.bootstrap.is_none() || local.is_known());
         if looks_back && !start.server_running {
@@ -153,9 +154,24 @@ impl Engine {
         storage.drop_lost_overrides(&in_log)?;
         let unsaved = (recovery.as_deref())
             .and_then(|log| log.unsaved_overrides(me.replica, local, &overrides));
-        if let Some(unsaved) = unsaved {
-            storage.note_overrides(unsaved.clone())?;
+        if let (Some(unsaved), Some(log)) = (unsaved, &mut recovery) {
+            // Without notes of an earlier process it is not known whether a message has spoken of this log.
+            match storage.has_diverged() || planted(Mutant::FounderStaysAmnesiac) {
+                true => storage.note_overrides(unsaved.clone())?,
+                false => {
+                    log.forgotten = Forgotten::default();
+                    storage.note_founded(unsaved.clone())?;
+                }
+            }
             overrides = unsaved;
+        }
+        let has_past = start.bootstrap.is_some()
+            || start.server_running
+            || recovery.is_some()
+            || storage.has_past(local)?;
+        // A snapshot must replace such a database. The operator's order to bootstrap declares it to be right.
+        if storage.has_diverged() && start.bootstrap.is_none() {
+            local = Gtid::UNDEFINED;
         }
         let database = (local, start.untouched);
         let counted = (recovery.as_deref()).and_then(|log| {
@@ -180,17 +196,17 @@ impl Engine {
             me,
         };
         let replica = connect.me.replica;
-        let has_past = start.bootstrap.is_some()
-            || start.server_running
-            || recovery.is_some()
-            || storage.has_past(local)?;
         let expect = start.expect.filter(|_| !has_past);
         let database = (local, storage.has_diverged());
         let beginning = Beginning::of(start.bootstrap, database, last_action, replica, recovery);
         if beginning.overrides_before(connect.past_overrides().len()) >= OVERRIDES_MAX {
             return Err(StartError::NoMoreOverrides);
         }
-        let first = beginning.prepare(&mut storage, &mut recovered, &mut connect)?;
+        let prepared = beginning.prepare(&mut storage, &mut recovered, &mut connect);
+        if let Err(StartError::Log(error)) = &prepared {
+            self.volume_fails(&mut storage, !error.is_of_volume());
+        }
+        let first = prepared?;
         storage.drain_notes(&mut self.notes);
         let config = group::Config {
             append_is_durable: !flush_appends,

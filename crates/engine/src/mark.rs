@@ -9,7 +9,7 @@ use trireme_group::Uuid;
 use trireme_log::Durability;
 use trireme_mutants::{Mutant, planted};
 
-use crate::session::{Session, UNKNOWN_BOOT};
+use crate::session::{self, Session, UNKNOWN_BOOT};
 
 /// Length of the encoded mark.
 pub const MARK_BYTES: usize = 64;
@@ -125,7 +125,9 @@ impl Marker {
                 "the mark of the write-set log in {place} is damaged, or a newer version wrote it"
             ));
         };
-        if mark.boot_id != boot_id || boot_id == UNKNOWN_BOOT || mark.log != last.log {
+        // A process that takes the log up renews the log's id first, and the mark after that.
+        let is_of_log = mark.log == last.log || session::next_log_id(mark.log) == last.log;
+        if mark.boot_id != boot_id || boot_id == UNKNOWN_BOOT || !is_of_log {
             return Ok(());
         }
         if mark.failed {

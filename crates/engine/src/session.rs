@@ -248,6 +248,12 @@ fn trial(bytes: &[u8]) -> Option<Trial> {
     })
 }
 
+/// Returns the id of a log after the process that takes it up next.
+pub(crate) fn next_log_id(id: Uuid) -> Uuid {
+    // The first half names the replica, the second half is random in the id of a new log.
+    Uuid(u128::from_be_bytes(id.0).wrapping_add(1).to_be_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

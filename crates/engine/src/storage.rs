@@ -38,6 +38,8 @@ pub struct Storage {
     /// Counters of the logs that this one has replaced.
     counted: trireme_log::Counters,
     log: Option<Log>,
+    /// A log was open in this connection: acknowledgements may rely on it, even if it was given up since.
+    had_log: bool,
     /// Payloads that are written ahead of their entries.
     staging: Staging,
     /// The history of the session.
@@ -72,6 +74,7 @@ impl Storage {
             thresholds: Thresholds::default(),
             counted: trireme_log::Counters::default(),
             log: None,
+            had_log: false,
             staging: Staging::default(),
             noted_in: Uuid::NIL,
             notes: Vec::new(),
@@ -169,19 +172,27 @@ impl Storage {
     }
 
     /// Creates a log of this history, in place of any earlier one.
-    fn create(&self, history: Uuid, next_position: Position) -> Result<Log, LogError> {
+    fn create(&mut self, history: Uuid, next_position: Position) -> Result<Log, LogError> {
         let config = LogConfig {
             identity: history.0,
             ..self.config.clone()
         };
-        let mut log = Log::create_on((self.disk)(), config)?;
+        let disk = (self.disk)();
+        let found = Log::identity_on(disk.as_ref())?;
+        let mut log = Log::create_on(disk, config)?;
+        if let Some(other) = found.map(Uuid).filter(|found| *found != history) {
+            self.tell_of_log(&format!(
+                "was that of another cluster ({other}): it is kept there as trireme-damaged-*.log; remove these files \
+                 when nobody needs them"
+            ));
+        }
         log.reset(next_position)?;
         Ok(log)
     }
 
     /// Takes a log that was just begun.
     fn take_new(&mut self, log: Log, history: Uuid, forgotten: Forgotten) -> Result<(), LogError> {
-        self.log = Some(log);
+        (self.log, self.had_log) = (Some(log), true);
         if self.noted_in != history {
             // The notes of another history are gone with its state.
             self.session = Session {

@@ -106,7 +106,7 @@ fn append_forced_view(disk: &MemoryDisk, keeps: bool) {
 
 fn noted(disk: &MemoryDisk) -> Vec<(Uuid, Seqno)> {
     let mut storage: Storage = common::storage(disk, common::log_config(Durability::Memory));
-    storage.recall(HISTORY).expect("read").1
+    storage.recall(HISTORY, Uuid::NIL).expect("read").1
 }
 
 /// An override that was never made would keep all other databases out of the new history.

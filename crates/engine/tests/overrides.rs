@@ -122,7 +122,7 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
         history: HISTORY,
         ..Checkpoint::default()
     };
-    noting.recall(HISTORY).expect("read");
+    noting.recall(HISTORY, Uuid::NIL).expect("read");
     noting
         .begin(&checkpoint, Forgotten::default())
         .expect("begun");
@@ -133,7 +133,7 @@ fn overrides_that_come_to_nothing_do_not_fill_the_note() {
             .note_override(id(10_000 + number), &in_log)
             .expect("it fits");
     }
-    let (_, known) = storage(&disk).recall(HISTORY).expect("read");
+    let (_, known) = storage(&disk).recall(HISTORY, Uuid::NIL).expect("read");
     assert_eq!(known.len(), OVERRIDES_MAX);
     assert_eq!(known.last(), Some(&(id(11_999), NOT_DELIVERED)));
     assert!((0..OVERRIDES_MAX - 1).all(|number| known.contains(&(id(number), 3))));
@@ -150,7 +150,7 @@ fn who_is_bootstrapped_without_grastate_has_nothing_in_common_with_the_others() 
         let engine = begins(&disk, 1, AT, Some(bootstrap)).expect("bootstrapped");
         assert_eq!(overrides(&engine), 1);
         drop(engine);
-        let (_, known) = storage(&disk).recall(HISTORY).expect("read");
+        let (_, known) = storage(&disk).recall(HISTORY, Uuid::NIL).expect("read");
         assert_eq!(known, [(bootstrap, common)]);
     }
 }
@@ -190,7 +190,7 @@ fn a_diverged_database_that_is_bootstrapped_does_not_go_on_with_its_log() {
             forks,
             "start {start}"
         );
-        let (_, known) = storage(&disk).recall(HISTORY).expect("read");
+        let (_, known) = storage(&disk).recall(HISTORY, Uuid::NIL).expect("read");
         assert!(known.iter().all(|(_, common)| *common == 1));
     }
 }

@@ -11,6 +11,8 @@ pub struct Counters {
     pub full_buffers: u64,
     /// Segments dropped for want of room.
     pub dropped: u64,
+    /// Flushes that the owner made itself, so that everything else of it waited.
+    pub flushes_awaited: u64,
 }
 
 impl Counters {
@@ -20,5 +22,6 @@ impl Counters {
         self.direct += other.direct;
         self.full_buffers += other.full_buffers;
         self.dropped += other.dropped;
+        self.flushes_awaited += other.flushes_awaited;
     }
 }

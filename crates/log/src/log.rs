@@ -57,8 +57,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts a new, empty log. Segments of this history are removed, and those of another one are set aside; the state
-    /// of another history is removed. The first entry may have any position.
+    /// Starts a new, empty log. Segments of this history are removed, and those of another one are set aside, for good:
+    /// only the operator removes them. The state of another history is removed. The first entry may have any position.
     pub fn create(config: LogConfig) -> Result<Log, LogError> {
         let disk = Box::new(OsDisk::new(&config.dir));
         Log::create_on(disk, config)
@@ -103,7 +103,11 @@ impl Log {
             .list()
             .map_err(|e| log.directory_error("list", e))?
         {
-            if name == STATE_NAME && !keeps_state || format::is_damaged_name(&name) {
+            let is_removed = match name == STATE_NAME {
+                true => !keeps_state,
+                false => format::is_damaged_name(&name) && !log.is_of_another(&name),
+            };
+            if is_removed {
                 log.remove_file(&name)?;
             }
         }

@@ -120,12 +120,8 @@ pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogEr
     let Some(newest) = newest(&found).cloned() else {
         return Err(LogError::NoLog { dir: disk.path("") });
     };
-    let remnants: Vec<u64> = found
-        .iter()
-        .map(|f| f.number)
-        .filter(|number| *number < newest.base)
-        .collect();
-    found.retain(|f| f.number >= newest.base);
+    let first = found.partition_point(|f| f.number < newest.base);
+    let remnants: Vec<Found> = found.drain(..first).collect();
     check_identity(disk, &found, config.identity)?;
     let (mut repair, mut dropped_bytes, mut damage) = (Vec::new(), 0, Vec::new());
     let (index, flushed) = loop {
@@ -165,7 +161,7 @@ pub(crate) fn read(disk: &dyn Disk, config: &LogConfig) -> Result<Reading, LogEr
             break (index, flushed);
         }
     };
-    repair.push(Step::Remove(remnants));
+    repair.extend(repair::end_remnants(&remnants, config.identity));
     let last = index.segments.back();
     let active = last.map_or(newest.number, |last| last.number);
     let found = Recovered {

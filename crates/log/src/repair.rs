@@ -59,6 +59,22 @@ pub(crate) fn end_before(
     Ok((steps, dropped_bytes))
 }
 
+/// Returns the steps that take segments below the log's base out of it. Those of another cluster are kept aside: the
+/// process may have died within [`Log::create`](crate::Log::create), before it had renamed them.
+pub(crate) fn end_remnants(remnants: &[Found], identity: [u8; 16]) -> [Step; 2] {
+    let identities = |found: &Found| found.header.as_ref().ok().map(|h| h.identity);
+    let is_other = |found: &Found| identities(found).is_some_and(|other| other != identity);
+    // A bad header does not tell whose segment it is.
+    let has_other = remnants.iter().any(is_other);
+    let is_kept = |found: &&Found| has_other && identities(found) != Some(identity);
+    let (kept, removed): (Vec<&Found>, Vec<&Found>) = remnants.iter().partition(is_kept);
+    let numbers = |found: Vec<&Found>| found.iter().map(|f| f.number).collect();
+    [
+        Step::SetAside(numbers(kept)),
+        Step::Remove(numbers(removed)),
+    ]
+}
+
 impl Step {
     /// Returns the files that will hold the given-up data.
     pub(crate) fn kept_in(&self, disk: &dyn Disk) -> Vec<PathBuf> {

@@ -162,11 +162,15 @@ mutants! {
         idle_deaths_count: IdleDeathsCount,
         deaths_elsewhere_count: DeathsElsewhereCount,
         withdrawals_forgotten: WithdrawalsForgotten,
+        lost_notes_trusted: LostNotesTrusted,
+        log_id_kept: LogIdKept,
+        founder_stays_amnesiac: FounderStaysAmnesiac,
     }
     log {
         pinned_purged: PinnedPurged,
         names_not_flushed: NamesNotFlushed,
         flush_covers_later: FlushCoversLater,
+        purge_awaits_flush: PurgeAwaitsFlush,
     }
     certification {
         same_origin_always_exempt: SameOriginAlwaysExempt,

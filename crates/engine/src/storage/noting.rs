@@ -75,6 +75,14 @@ impl Storage {
         self.save_session()
     }
 
+    /// Notes, flushed, what the founder of this log did not come to note: the overrides in the database's past. No message
+    /// has spoken of the log, so nothing in it was acknowledged.
+    pub(crate) fn note_founded(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
+        self.session.overrides = overrides;
+        self.session.forgotten = Forgotten::default();
+        self.save_session()
+    }
+
     /// Notes, flushed, which acknowledged data this replica may lack (rule 4). Costs nothing if the note is there
     /// already.
     pub fn note_forgotten(&mut self, forgotten: Forgotten) -> Result<(), LogError> {
@@ -103,11 +111,11 @@ impl Storage {
     /// Notes that the log's volume has failed. Returns true if the volume may have lost bytes that acknowledgements
     /// relied on: this replica may be amnesiac. The note goes beside the log, where the write may fail too, and outside
     /// the log's volume. `is_lack`: only room, descriptors or memory were lacking; then a flush tells whether the
-    /// volume keeps everything.
+    /// volume keeps everything. A log that was given up for one that could not be begun cannot be flushed any more.
     pub(crate) fn note_failure(&mut self, is_lack: bool) -> bool {
         let kept = planted(Mutant::FailureNotNoted)
             || self.config.durability == Durability::Disk
-            || self.log.is_none()
+            || !self.had_log
             || is_lack
                 && self
                     .log
@@ -151,4 +159,106 @@ impl Storage {
 pub(crate) fn drop_lost(noted: &mut Vec<(Uuid, Seqno)>, in_log: &[Uuid]) {
     let is_kept = |(id, fork): &(Uuid, Seqno)| *fork != NOT_DELIVERED || in_log.contains(id);
     noted.retain(|note| is_kept(note) || planted(Mutant::LostOverrideNoteKept));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+    use std::sync::{Arc, Mutex};
+
+    use trireme_group::{Checkpoint, Configuration, Numbers, Term};
+    use trireme_log::{LogConfig, MemoryDisk};
+
+    use crate::mark::{KeepMark, MARK_BYTES};
+
+    use super::*;
+
+    const HISTORY: Uuid = Uuid([7; 16]);
+
+    #[derive(Clone, Default)]
+    struct Mark(Arc<Mutex<Option<Vec<u8>>>>);
+
+    impl KeepMark for Mark {
+        fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
+            Ok(self.0.lock().unwrap().clone())
+        }
+
+        fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()> {
+            *self.0.lock().unwrap() = Some(bytes.to_vec());
+            Ok(())
+        }
+
+        fn remove(&mut self) -> io::Result<()> {
+            *self.0.lock().unwrap() = None;
+            Ok(())
+        }
+
+        fn place(&self) -> String {
+            "memory".to_owned()
+        }
+    }
+
+    fn storage(disk: &MemoryDisk, mark: &Mark, durability: Durability) -> Storage {
+        let config = LogConfig::new(PathBuf::new(), 1 << 20, HISTORY.0, durability);
+        let disk = disk.clone();
+        let open = Box::new(move || Box::new(disk.clone()) as Box<dyn trireme_log::Disk>);
+        Storage::new(config, open, [3; 16], Some(Box::new(mark.clone())))
+    }
+
+    /// The old log is given up when a new one is begun: if that fails, nothing is left that a flush could ask.
+    #[test]
+    fn a_volume_that_fails_while_the_log_begins_anew_is_remembered() {
+        type Begin = fn(&mut Storage) -> Result<(), LogError>;
+        let begin: Begin = |storage| storage.begin(&checkpoint(), Forgotten::default());
+        let found: Begin = |storage| storage.found(HISTORY);
+        for durability in [Durability::Os, Durability::Memory, Durability::Disk] {
+            for anew in [begin, found] {
+                let (disk, mark) = (MemoryDisk::new(), Mark::default());
+                let mut storage = storage(&disk, &mark, durability);
+                assert!(!storage.note_failure(false), "no log, nothing to forget");
+                begin(&mut storage).unwrap();
+                disk.fail_device();
+                let error = anew(&mut storage).unwrap_err();
+                assert!(error.is_of_volume(), "{error}");
+                let may_forget = durability != Durability::Disk;
+                assert_eq!(storage.note_failure(false), may_forget, "{durability:?}");
+                let noted = mark.0.lock().unwrap().clone();
+                let has_failed = noted.is_some_and(|bytes| bytes[12] & 1 != 0);
+                assert_eq!(has_failed, may_forget, "{durability:?}");
+            }
+        }
+    }
+
+    /// The new log's notes are no proof of anything, if the process dies before a snapshot has come.
+    #[test]
+    fn lost_notes_stay_lost_in_the_notes_of_a_new_log() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let recalled = || {
+            let mut storage = storage(&disk, &mark, Durability::Os);
+            storage.recall(HISTORY, Uuid([4; 16])).unwrap();
+            storage
+        };
+        let mut first = recalled();
+        assert!(first.has_diverged());
+        first.begin(&checkpoint(), Forgotten::default()).unwrap();
+        drop(first);
+        let mut second = recalled();
+        assert!(second.has_diverged());
+        second.begin(&checkpoint(), Forgotten::default()).unwrap();
+        second.note_diverged(false).unwrap(); // an SST
+        drop(second);
+        assert!(!recalled().has_diverged());
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
+            position: 5,
+            term: Term::default(),
+            history: HISTORY,
+            overrides: Vec::new(),
+            configuration: Configuration::default(),
+            numbers: Numbers::default(),
+        }
+    }
 }

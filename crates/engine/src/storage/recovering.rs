@@ -7,7 +7,7 @@ use trireme_mutants::{Mutant, planted};
 use trireme_replicator::{Gtid, LastAction, Seqno};
 
 use crate::recovered_log::{self, Doubts, Recovery};
-use crate::session::{Forgotten, Session, Trial, UNKNOWN_BOOT};
+use crate::session::{self, Forgotten, Session, Trial, UNKNOWN_BOOT};
 use crate::start::StartError;
 use crate::storage::Storage;
 
@@ -23,14 +23,33 @@ impl Storage {
     }
 
     /// Takes over the notes of earlier processes on a database in this history. Returns the last total-order action
-    /// that began, and the overrides in the database's past.
-    pub fn recall(&mut self, history: Uuid) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
+    /// that began, and the overrides in the database's past. `last_log`: the log with which this replica acknowledged
+    /// last; nil: none.
+    pub fn recall(
+        &mut self,
+        history: Uuid,
+        last_log: Uuid,
+    ) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
-        if let Some(session) = state.and_then(|bytes| Session::decode(&bytes)) {
+        let last = state.and_then(|bytes| Session::decode(&bytes));
+        // A replica with a log has noted something about its database: before that, the database was in no history.
+        let is_lost = last.is_none() && !history.is_nil() && !last_log.is_nil();
+        if let Some(session) = last {
             self.session.action = session.action_as_of(self.session.boot_id);
             self.session.overrides = session.overrides;
             self.session.diverged = session.diverged;
             self.noted_in = history;
+        } else if is_lost && !planted(Mutant::LostNotesTrusted) {
+            // The database may have gone another way than the others' (rule 11), or hold an action above its position
+            // (rule 13).
+            self.session.diverged = true;
+            self.noted_in = history;
+            self.notes.push(format!(
+                "trireme-state.log in {} has no notes on this node's database, although this node had a write-set log (was \
+                 gcache.dir emptied, changed, or is its volume not mounted?): nobody knows whether the database is on the \
+                 cluster's branch. A snapshot of another node replaces it, unless this node is bootstrapped",
+                self.dir()
+            ));
         }
         Ok((self.session.action, self.session.overrides.clone()))
     }
@@ -166,12 +185,12 @@ impl Storage {
             forgotten,
             log: recovered,
         };
-        self.adopt(&recovery, log, last)?;
+        self.adopt(&recovery, log, last, doubts.last_log)?;
         Ok(Some(recovery))
     }
 
     /// Adds a line on the log for the operator.
-    fn tell_of_log(&mut self, text: &str) {
+    pub(super) fn tell_of_log(&mut self, text: &str) {
         let line = format!("the write-set log in {} {text}", self.dir());
         self.notes.push(line);
     }
@@ -204,7 +223,7 @@ impl Storage {
             ));
         }
         let id = last.map_or(Uuid::NIL, |session| session.log);
-        let is_other = !doubts.last_log.is_nil() && id != doubts.last_log;
+        let is_other = !doubts.last_log.is_nil() && taken_up(id, doubts.last_log).is_none();
         if is_other {
             self.tell_of_log(
                 "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \
@@ -218,25 +237,26 @@ impl Storage {
         Forgotten { entries, views }
     }
 
-    /// Takes over the log: the session gets the notes of the last one.
+    /// Takes over the log: the session gets the notes of the last one. `last_log`: the log with which this replica
+    /// acknowledged last.
     fn adopt(
         &mut self,
         recovery: &Recovery,
         log: Log,
         last: Option<Session>,
+        last_log: Uuid,
     ) -> Result<(), LogError> {
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;
         if let Some(last) = last {
-            if !last.log.is_nil() {
-                self.session.log = last.log;
-            }
+            // Else the log keeps the id for a new one: other copies of it have ids that follow its old id.
+            self.session.log = taken_up(last.log, last_log).unwrap_or(self.session.log);
             self.session.action = last.action_as_of(self.session.boot_id);
             self.session.overrides = last.overrides;
             self.session.diverged = last.diverged;
         }
-        self.log = Some(log);
+        (self.log, self.had_log) = (Some(log), true);
         if planted(Mutant::MarkBegunFirst) {
             self.begin_mark();
         }
@@ -247,5 +267,25 @@ impl Storage {
         // Not earlier: the warning of the old mark must be noted in the session first.
         self.begin_mark();
         Ok(())
+    }
+}
+
+/// Returns the id that a log gets when another process takes it up, so that a copy of its files that was made before does
+/// not count as this log. `last_log`: the id with which this replica acknowledged last; nil: not known. None: the log
+/// has no id, or is not the one with that id.
+fn taken_up(id: Uuid, last_log: Uuid) -> Option<Uuid> {
+    if id.is_nil() {
+        None
+    } else if last_log.is_nil() || id == last_log {
+        let is_kept = planted(Mutant::LogIdKept);
+        Some(if is_kept {
+            id
+        } else {
+            session::next_log_id(id)
+        })
+    } else {
+        // The process before died after the note beside the log, and before the one beside the votes: no message refers
+        // to this id.
+        (id == session::next_log_id(last_log)).then_some(id)
     }
 }

@@ -227,3 +227,99 @@ fn a_closed_log_still_takes_notes() {
     node.settle();
     assert!(!interrupted(&node).is_known());
 }
+
+/// The notes on the database lie beside the log. If they are gone, a snapshot must replace the database, unless the
+/// operator bootstraps the node: it may be on another branch than the others.
+#[test]
+fn a_database_whose_notes_are_lost_has_no_position() {
+    let wipe: fn(&MemoryDisk) = |disk| {
+        for name in disk.list().expect("a list") {
+            disk.remove(&name).expect("removed");
+        }
+    };
+    let state_only: fn(&MemoryDisk) = |disk| disk.remove("trireme-state.log").expect("removed");
+    let fresh = Some(Uuid([5; 16]));
+    let cases = [
+        (Some(wipe), None, true, false),
+        (Some(state_only), None, true, false),
+        (None, None, true, true),
+        // The operator declares the database to be right.
+        (Some(wipe), fresh, true, true),
+        // A data directory that never had a log: a backup was restored into it.
+        (Some(wipe), None, false, true),
+    ];
+    for (lose, bootstrap, had_log, counts) in cases {
+        let mut node = Node::new(Durability::Os, false);
+        node.commit();
+        let local = node.engine.replicator.last_committed();
+        node.engine.drop_link();
+        if let Some(lose) = lose {
+            lose(&node.disk);
+        }
+        let mut start = node.start(2, Durability::Os, false, bootstrap, local);
+        start.server_running = false;
+        if !had_log {
+            start.last_log = Uuid::NIL;
+        }
+        assert_eq!(start.last_log.is_nil(), !had_log);
+        node.engine = Engine::new(Replicator::new(Options::default()));
+        node.engine.connect(node.now_ms, start).expect("connects");
+        let expected = if counts { local } else { Gtid::UNDEFINED };
+        assert_eq!(node.engine.replicator.local(), expected);
+        node.out.warnings.clear();
+        node.engine.pump(node.now_ms, &mut node.out);
+        let told = node
+            .out
+            .warnings
+            .iter()
+            .any(|line| line.contains("no notes on this node's database"));
+        assert_eq!(told, had_log && lose.is_some());
+    }
+}
+
+/// Each process that takes the log up gives it another id, so that an old copy of its files is not taken for the log. A
+/// process that dies in between leaves no doubt.
+#[test]
+fn an_old_copy_of_the_log_is_not_the_log() {
+    let is_amnesiac = |node: &Node| {
+        let link = node.engine.link().expect("connected");
+        link.group.is_amnesiac()
+    };
+    let restart = |node: &mut Node, incarnation| {
+        node.engine = Engine::new(Replicator::new(Options::default()));
+        let local = Gtid {
+            uuid: HISTORY,
+            seqno: 2,
+        };
+        let mut start = node.start(incarnation, Durability::Disk, false, None, local);
+        start.server_running = false;
+        node.engine.connect(node.now_ms, start).expect("a log");
+    };
+    let mut node = Node::new(Durability::Disk, false);
+    node.commit();
+    assert_eq!(node.engine.replicator.last_committed().seqno, 2);
+    node.engine.drop_link();
+    let copy = node.disk.copy();
+    let mut ids = vec![node.out.log];
+    for incarnation in 2..6 {
+        restart(&mut node, incarnation);
+        assert!(!is_amnesiac(&node));
+        // Each second process dies before the votes name the log's new id: the next must not take the log for another.
+        if incarnation % 2 == 1 {
+            node.settle();
+            assert!(!ids.contains(&node.out.log));
+            ids.push(node.out.log);
+            node.engine.drop_link();
+        }
+    }
+    let log = std::mem::replace(&mut node.disk, copy);
+    for put_back in [None, Some(log)] {
+        if let Some(log) = put_back {
+            node.disk = log;
+        }
+        restart(&mut node, 9);
+        assert!(is_amnesiac(&node));
+        node.settle();
+        node.engine.drop_link();
+    }
+}

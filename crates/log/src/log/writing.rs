@@ -34,6 +34,7 @@ impl Log {
 
     /// Writes out and flushes to stable storage everything appended: it then survives power loss.
     pub fn flush(&mut self) -> Result<(), LogError> {
+        self.counters.flushes_awaited += 1;
         let done = self.begin_flush()?.run();
         self.end_flush(done).map(|_| ())
     }
@@ -120,6 +121,12 @@ impl Log {
         });
         let files: Option<Vec<(u64, Arc<dyn DiskFile>)>> = opened.collect();
         Ok(files.map(|files| self.flush_job(files, false)))
+    }
+
+    /// Returns true if a flush was handed out whose end was not taken in.
+    pub(super) fn is_flushing(&self) -> bool {
+        // Each job, and each result, shares the turns.
+        Arc::strong_count(&self.turns) > 1
     }
 
     fn unflushed_segments(&self) -> Vec<u64> {

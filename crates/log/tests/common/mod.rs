@@ -2,8 +2,11 @@
 #![allow(dead_code)] // each of the tests uses some of it
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use trireme_log::{Disk, Log, MemoryDisk, Outcome, Staged};
+use trireme_log::{Disk, DiskFile, Log, MemoryDisk, Outcome, Staged};
 
 /// Names of the segments, in their order.
 pub fn segments(disk: &MemoryDisk) -> Vec<String> {
@@ -62,4 +65,102 @@ pub fn write_staged(staged: &mut Staged, bytes: &[u8]) {
     let written = staged.written_bytes();
     staged.writer().write(written, bytes).unwrap();
     staged.wrote(bytes.len() as u64);
+}
+
+/// A change of a directory or of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Name,
+    Bytes,
+    Flush,
+}
+
+/// Called before each change, which it may hold up or refuse.
+type Watch = Arc<dyn Fn(Change) -> io::Result<()> + Send + Sync>;
+
+/// A directory whose changes a test watches.
+pub struct WatchedDisk {
+    disk: MemoryDisk,
+    watch: Watch,
+}
+
+struct WatchedFile {
+    file: Box<dyn DiskFile>,
+    watch: Watch,
+}
+
+impl WatchedDisk {
+    pub fn new(
+        disk: &MemoryDisk,
+        watch: impl Fn(Change) -> io::Result<()> + Send + Sync + 'static,
+    ) -> WatchedDisk {
+        WatchedDisk {
+            disk: disk.clone(),
+            watch: Arc::new(watch),
+        }
+    }
+
+    fn watched(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        let watch = self.watch.clone();
+        Box::new(WatchedFile { file, watch })
+    }
+}
+
+impl Disk for WatchedDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        (self.watch)(Change::Name)?;
+        Ok(self.watched(self.disk.create(name)?))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.watched(self.disk.open(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        (self.watch)(Change::Name)?;
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        (self.watch)(Change::Name)?;
+        self.disk.remove(name)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        (self.watch)(Change::Flush)?;
+        self.disk.sync_directory()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.disk.path(name)
+    }
+}
+
+impl DiskFile for WatchedFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buf, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        (self.watch)(Change::Bytes)?;
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        (self.watch)(Change::Bytes)?;
+        self.file.truncate(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        (self.watch)(Change::Flush)?;
+        self.file.sync_data()
+    }
 }

@@ -15,6 +15,13 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
+    let steps = stage.world.plan.seed * 2 % 7;
+    die_in_founding(stage, steps, |stage| stage.lose_power(N1))
+}
+
+/// Plays to the end. n1 loses the end of its log by `forget`, while the others lose power, and is killed so many steps
+/// after its new log got its name.
+pub(super) fn die_in_founding(stage: &mut Stage, steps: u64, forget: fn(&mut Stage)) -> Play {
     stage.formed()?;
     stage.part(&[N3], &[N1, N2]);
     stage.slow_appliers(N2, 10_000);
@@ -22,7 +29,8 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("X is committed", |s| s.acknowledged(x))?;
     stage.check("n2 is behind", !stage.has_applied(N2, x))?;
     let all = [N1, N2, N3];
-    for node in all {
+    forget(stage);
+    for node in [N2, N3] {
         stage.lose_power(node);
     }
     stage.join(&[N3], &[N1, N2]);
@@ -32,7 +40,6 @@ fn play(stage: &mut Stage) -> Play {
     let lost = all.iter().all(|n| stage.holds(*n, x).is_none());
     stage.check("no log has X", lost)?;
     // Nothing before the founding changes a name. The first step gives the new log its name.
-    let steps = stage.world.plan.seed * 2 % 7;
     stage.die_at_rename(N1, steps)?;
     stage.start(N1);
     stage.pass_ms(20_000);
