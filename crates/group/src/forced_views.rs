@@ -32,6 +32,8 @@ pub(crate) struct ForcedViews {
     /// that joined their branch before may still try to go on with it.
     given_up: Vec<Uuid>,
     fork: Option<Fork>,
+    /// When this log got its last forced view, or was replaced.
+    learnt_at: TimeMs,
     /// The last forced view that a heartbeat has named.
     told: Option<Uuid>,
     /// For the report of a branch of the history that excludes this one.
@@ -61,10 +63,16 @@ impl ForcedViews {
         before.find(|member| member.replica == replica)
     }
 
-    /// A view is committed at this position. If it is a forced view, keeps the facts that a report needs when another
-    /// branch of the history is met.
-    pub(crate) fn committed(&mut self, at: Position, before: &Configuration, now: &Configuration) {
-        if let Some(id) = now.override_id {
+    /// A view is committed at this position, at this time. If it is a forced view, keeps the facts that a report needs
+    /// when another branch of the history is met.
+    pub(crate) fn committed(
+        &mut self,
+        (at, at_ms): (Position, TimeMs),
+        before: &Configuration,
+        view: &Configuration,
+    ) {
+        if let Some(id) = view.override_id {
+            self.learnt_at = at_ms;
             let before = before.members.clone();
             self.fork = Some(Fork { id, at, before });
         }
@@ -104,9 +112,16 @@ impl ForcedViews {
         self.given_up.contains(id) && !planted(Mutant::GivenUpBranchRevived)
     }
 
-    /// The log has been replaced.
-    pub(crate) fn log_replaced(&mut self) {
+    /// The log has been replaced at this time.
+    pub(crate) fn log_replaced(&mut self, at_ms: TimeMs) {
         self.gave_way = false;
+        self.learnt_at = at_ms;
+    }
+
+    /// True if a peer has said this since this log got its forced views. Its earlier word is on the state before them: a
+    /// peer that is silent may have followed them since (simulator, seed 7300010875 of `mistakes`).
+    pub(crate) fn are_older_than(&self, heard_at: TimeMs) -> bool {
+        heard_at >= self.learnt_at || planted(Mutant::EarlierWordCounts)
     }
 
     /// True if the peers have yet to hear that this process has committed the last of these forced views.
@@ -147,15 +162,18 @@ mod tests {
             ..Configuration::default()
         };
         let mut forced = ForcedViews::default();
-        forced.committed(4, &before, &Configuration::default());
+        forced.committed((4, 50), &before, &Configuration::default());
         assert_eq!(forced.position_of(id), None, "that one was not forced");
         let now = Configuration {
             override_id: Some(id),
             ..Configuration::default()
         };
-        forced.committed(5, &before, &now);
+        forced.committed((5, 60), &before, &now);
         assert_eq!(forced.position_of(id), Some(5));
         assert_eq!(forced.member_before(replica), Some(&member));
+        assert!(!forced.are_older_than(59) && forced.are_older_than(60));
+        forced.log_replaced(70);
+        assert!(!forced.are_older_than(69));
     }
 
     #[test]

@@ -32,7 +32,9 @@ impl<'a> Branches<'a> {
         let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
             let is_heard =
                 self.known().hears(within_ms, peer) || planted(Mutant::SilentPeerOutvotes);
-            let counts = is_heard && !self.known().has_duplicate(peer.replica, incarnation);
+            let counts = is_heard
+                && self.forced_views.are_older_than(peer.heard_at)
+                && !self.known().has_duplicate(peer.replica, incarnation);
             peer.status.as_ref().filter(|_| counts)
         });
         let kept = statuses.filter_map(|status| self.kept_before(status)).min();

@@ -100,6 +100,7 @@ mutants! {
         learners_seat_counts: LearnersSeatCounts,
         given_up_branch_revived: GivenUpBranchRevived,
         pending_override_leads: PendingOverrideLeads,
+        earlier_word_counts: EarlierWordCounts,
         tries_alone_for_ever: TriesAloneForEver,
         other_branch_heard: OtherBranchHeard,
         takeover_makes_view: TakeoverMakesView,

@@ -112,7 +112,7 @@ impl Replica<'_> {
     fn configured(&mut self, before: &Configuration, now: &Configuration) {
         let me = self.context.me();
         let at = self.log.committed().position;
-        self.forced_views.committed(at, before, now);
+        (self.forced_views).committed((at, self.context.now()), before, now);
         (self.component).keep_joined(|member| now.member(member).is_some());
         let latest = self.log.latest().clone();
         let members = now.members.iter().chain(&latest.members);

@@ -44,7 +44,7 @@ impl Replica<'_> {
             self.leave_branch();
         }
         self.out.count(|c| c.installs += 1);
-        self.forced_views.log_replaced();
+        self.forced_views.log_replaced(self.context.now());
         // The new log may lack entries that this replica acknowledged with the old log (rule 4).
         self.vote.begin_log_anew(intact_at, forked);
         self.component.majority_mut().heard(self.context.now());

@@ -115,6 +115,7 @@ schedules! {
     stream_ends_elsewhere,
     withdrawn_stream_commits,
     silent_peer_has_no_word,
+    earlier_word,
     given_way_listed_again,
     half_does_not_promise,
     owner_may_not_go_on,
