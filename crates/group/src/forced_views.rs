@@ -118,8 +118,7 @@ impl ForcedViews {
         self.learnt_at = at_ms;
     }
 
-    /// True if a peer has said this since this log got its forced views. Its earlier word is on the state before them: a
-    /// peer that is silent may have followed them since (simulator, seed 7300010875 of `mistakes`).
+    /// True if this log has had its forced views since before this time.
     pub(crate) fn are_older_than(&self, heard_at: TimeMs) -> bool {
         heard_at >= self.learnt_at || planted(Mutant::EarlierWordCounts)
     }

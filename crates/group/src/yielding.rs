@@ -28,13 +28,16 @@ impl<'a> Branches<'a> {
         if !yielding || planted(Mutant::MajorityYieldsToIgnoredQuorum) {
             return own;
         }
-        let within_ms = self.context.config().suspect_timeout_ms;
+        let config = self.context.config();
         let statuses = self.peers.connected().filter_map(|(incarnation, peer)| {
+            // A peer that is just silent may have followed these views before they were in this log (seed 7300010875).
+            let within_ms = match self.forced_views.are_older_than(peer.heard_at) {
+                true => config.suspect_timeout_ms,
+                false => config.leader_timeout_ms,
+            };
             let is_heard =
                 self.known().hears(within_ms, peer) || planted(Mutant::SilentPeerOutvotes);
-            let counts = is_heard
-                && self.forced_views.are_older_than(peer.heard_at)
-                && !self.known().has_duplicate(peer.replica, incarnation);
+            let counts = is_heard && !self.known().has_duplicate(peer.replica, incarnation);
             peer.status.as_ref().filter(|_| counts)
         });
         let kept = statuses.filter_map(|status| self.kept_before(status)).min();
