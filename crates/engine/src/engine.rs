@@ -155,14 +155,7 @@ impl Engine {
         let unsaved = (recovery.as_deref())
             .and_then(|log| log.unsaved_overrides(me.replica, local, &overrides));
         if let (Some(unsaved), Some(log)) = (unsaved, &mut recovery) {
-            // Without notes of an earlier process it is not known whether a message has spoken of this log.
-            match storage.has_diverged() || planted(Mutant::FounderStaysAmnesiac) {
-                true => storage.note_overrides(unsaved.clone())?,
-                false => {
-                    log.forgotten = Forgotten::default();
-                    storage.note_founded(unsaved.clone())?;
-                }
-            }
+            storage.note_unsaved(unsaved.clone(), &mut log.forgotten)?;
             overrides = unsaved;
         }
         let has_past = start.bootstrap.is_some()

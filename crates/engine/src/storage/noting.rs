@@ -76,11 +76,18 @@ impl Storage {
     }
 
     /// Notes, flushed, what the founder of this log did not come to note: the overrides in the database's past. No message
-    /// has spoken of the log, so nothing in it was acknowledged.
-    pub(crate) fn note_founded(&mut self, overrides: Vec<(Uuid, Seqno)>) -> Result<(), LogError> {
-        self.session.overrides = overrides;
-        self.session.forgotten = Forgotten::default();
-        self.save_session()
+    /// has spoken of the log then, so this replica has `forgotten` nothing.
+    pub(crate) fn note_unsaved(
+        &mut self,
+        overrides: Vec<(Uuid, Seqno)>,
+        forgotten: &mut Forgotten,
+    ) -> Result<(), LogError> {
+        // Without notes of an earlier process it is not known whether a message has.
+        if !self.has_diverged() && !planted(Mutant::FounderStaysAmnesiac) {
+            *forgotten = Forgotten::default();
+            self.session.forgotten = Forgotten::default();
+        }
+        self.note_overrides(overrides)
     }
 
     /// Notes, flushed, which acknowledged data this replica may lack (rule 4). Costs nothing if the note is there
