@@ -21,7 +21,6 @@ use crate::laggard::{Told, Words};
 use crate::recovered_log::{Doubts, Recovery};
 use crate::reforming::Reformed;
 use crate::serving::Serving;
-use crate::session::Forgotten;
 use crate::start::{Start, StartError};
 use crate::storage::{Storage, drop_lost};
 use crate::undelivered::{Next, Undelivered, payload_bytes};
