@@ -19,7 +19,8 @@ use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase, Typed};
-use crate::recover_position::recover_position;
+use crate::recover_position::{RecoverError, recover_position};
+use crate::termination;
 use trireme_node::setup::leadership_preference;
 
 /// Time that SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
@@ -183,6 +184,11 @@ impl Node {
             Ok(recovered) => {
                 self.logger.info(format!("recovered position: {recovered}"));
                 Some(recovered)
+            }
+            // Without its position the node would replace its data, or found a new history.
+            Err(error @ RecoverError::Terminated { .. }) => {
+                self.logger.info(format!("{error}: ending"));
+                termination::let_it();
             }
             Err(error) => {
                 self.logger.warn(format!(
