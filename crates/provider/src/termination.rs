@@ -2,8 +2,15 @@
 //! server handles it. A server blocks its signals until it has started. A server that founds a cluster with others, or
 //! whose last view is not back, only starts when the others are there.
 
-/// Returns true if a SIGTERM is pending.
+use crate::server_flags;
+
+/// Returns true if a server that has not started is to end: a SIGTERM is pending, or the server has taken one. With its
+/// storage engines up it takes signals before its first view, but stops only after that view (measured).
 pub fn is_wanted() -> bool {
+    !server_flags::is_started() && (is_pending() || server_flags::stops())
+}
+
+fn is_pending() -> bool {
     // SAFETY: the set is filled in by sigpending before it is looked at.
     unsafe {
         let mut pending: libc::sigset_t = std::mem::zeroed();
@@ -11,8 +18,8 @@ pub fn is_wanted() -> bool {
     }
 }
 
-/// Ends the process as SIGTERM does. Call it only while the server has opened nothing. For the log this is a kill, which
-/// loses nothing that was acknowledged.
+/// Ends the process as SIGTERM does. Call it only while the server has taken no statement. For log and database this is a
+/// kill, which loses nothing that was acknowledged.
 pub fn let_it() -> ! {
     end_by(libc::SIGTERM)
 }
