@@ -6,4 +6,6 @@ fn main() {
     // to a session), and threads that hang in a look-up or in the server's allowlist return into it. So the library stays
     // in the process when the server closes it.
     println!("cargo:rustc-link-arg-cdylib=-Wl,-z,nodelete");
+    // Some tests have variables that the library looks up in the server.
+    println!("cargo:rustc-link-arg-tests=-Wl,--export-dynamic");
 }

@@ -6,11 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+pub use trireme_node::state_file::STALE_MS;
 use trireme_node::state_file::{ReadError, STATE_FILE, StateFile, VERSION};
 
-/// The age from which the file is stale, in ms. A running node writes it once a second; a slow one, at least this
-/// often.
-pub const STALE_MS: u64 = 70_000;
 /// The most bytes to read: four times the writer's limit.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 

@@ -76,7 +76,7 @@ fn caught<T>(node: &Arc<Node>, body: impl FnOnce(&Arc<Node>) -> T) -> Option<T> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::ExitStatusExt;
@@ -91,16 +91,22 @@ mod tests {
     /// The data directory for the process that a test below starts.
     const DIR: &str = "TRIREME_TEST_DIR_OF_A_BROKEN_CORE";
 
-    /// Runs `body` behind the border of a new node; a panic returns 0.
-    fn behind_the_border(dir: &Path, body: impl FnOnce(&Arc<Node>) -> u32) -> u32 {
+    /// Returns a new node with this data directory.
+    pub(crate) fn new_node(dir: &Path) -> Arc<Node> {
         let data_dir = CString::new(dir.as_os_str().as_bytes()).unwrap();
-        // SAFETY: all-zero is a valid table, and a valid `InitArgs`: NULL pointers and `None`.
-        let (mut table, mut args): (Wsrep, InitArgs) =
-            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        // SAFETY: all-zero is a valid `InitArgs`: NULL pointers and `None`.
+        let mut args: InitArgs = unsafe { std::mem::zeroed() };
         args.data_dir = data_dir.as_ptr();
         // SAFETY: the arguments are valid during the call.
         let settings = unsafe { InitSettings::copy_from(&args) };
-        let mut node = Arc::new(runtime::start(settings).unwrap());
+        Arc::new(runtime::start(settings).unwrap())
+    }
+
+    /// Runs `body` behind the border of a new node; a panic returns 0.
+    fn behind_the_border(dir: &Path, body: impl FnOnce(&Arc<Node>) -> u32) -> u32 {
+        // SAFETY: all-zero is a valid table: NULL pointers and `None`.
+        let mut table: Wsrep = unsafe { std::mem::zeroed() };
+        let mut node = new_node(dir);
         table.ctx = (&raw mut node).cast();
         // SAFETY: the table is this test's own, and its instance outlives the call.
         unsafe { guard(&mut table, 0, body) }

@@ -16,7 +16,6 @@ mod flusher;
 #[doc(hidden)]
 pub mod fuzzing;
 mod grastate;
-mod gtid_mode;
 mod key_log;
 mod leader_watch;
 mod logging;
@@ -28,6 +27,7 @@ mod recover_position;
 mod recv;
 mod reporter;
 mod runtime;
+mod server_flags;
 mod server_state;
 mod services;
 mod stager;

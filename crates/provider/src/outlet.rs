@@ -215,15 +215,17 @@ impl Outlet<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::ffi::{CStr, c_char};
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
+    use std::path::Path;
     use std::sync::Mutex;
 
     use trireme_engine::Engine;
     use trireme_node::url::ClusterUrl;
     use trireme_node::{Station, setup};
     use trireme_replicator::Replicator;
+    use trireme_transport::Poller;
     use trireme_wsrep_abi::LogLevel;
 
     use super::*;
@@ -239,20 +241,26 @@ mod tests {
         LINES.lock().unwrap().push(text);
     }
 
-    /// Returns a node with a connection to nobody.
-    fn core(dir: &std::path::Path) -> Core {
+    /// Returns a connection to nobody, its poller, and the address at which it listens.
+    pub(crate) fn line(dir: &Path) -> (Line, Poller, SocketAddr) {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let text = format!("gmcast.listen_addr=tcp://{}", free.local_addr().unwrap());
+        let address = free.local_addr().unwrap();
         drop(free);
+        let text = format!("gmcast.listen_addr=tcp://{address}");
         let options = Options::new(&dir.display().to_string(), "", &text).unwrap();
         let votes = setup::open_votes(&options).unwrap();
         let me = setup::this_member(&options, &votes).unwrap();
         let nobody = ClusterUrl::default();
-        let (mesh, _) = setup::open_mesh("test", &nobody, &options, &me, &votes, None).unwrap();
+        let mesh = setup::open_mesh("test", &nobody, &options, &me, &votes, None);
+        let (mesh, poller) = mesh.unwrap();
+        (Line::new(mesh, votes), poller, address)
+    }
+
+    fn core(dir: &Path) -> Core {
         let engine = Engine::new(Replicator::new(Default::default()));
         let (grastate, _) = Grastate::open(dir).unwrap();
         let mut core = Core::new(engine, grastate, Logger::new(Some(record)));
-        core.line = Some(Line::new(mesh, votes));
+        core.line = Some(line(dir).0);
         core
     }
 

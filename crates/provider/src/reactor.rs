@@ -58,7 +58,8 @@ impl Drop for Reactor {
     }
 }
 
-fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
+fn run(node: &Weak<Node>, poller: Poller, stop: &AtomicBool) {
+    let mut poller = Some(poller);
     let mut ready = Ready::default();
     let mut idle = Duration::ZERO;
     let mut flush = OwnFlush::default();
@@ -68,7 +69,14 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             Some(_) => Duration::ZERO,
             None => idle,
         };
-        if let Err(error) = poller.wait(Some(timeout), &mut ready) {
+        let waited = match &mut poller {
+            Some(poller) => poller.wait(Some(timeout), &mut ready),
+            None => {
+                std::thread::sleep(timeout);
+                Ok(())
+            }
+        };
+        if let Err(error) = waited {
             if let Some(node) = node.upgrade().filter(|_| reminder.is_due(now_ms())) {
                 node.logger.error(format!(
                     "waiting for the network failed: {error}; trying again"
@@ -80,7 +88,7 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
         if let Some(job) = flush.take_if_time(&ready) {
             flush.job = node.flush(job);
         }
-        let (idle_ms, cut_off, waits) = node.with(|core| {
+        let (idle_ms, cut_off, closed, waits) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
             core.hear_stager();
@@ -88,14 +96,19 @@ fn run(node: &Weak<Node>, mut poller: Poller, stop: &AtomicBool) {
             core.pump();
             core.watch_leader();
             flush.job = core.take_quick_flush(flush.job.take());
-            (core.idle_ms(), core.is_cut_off(), core.waits_for_others())
+            let (cut_off, closed) = (core.is_cut_off(), core.progress.closed);
+            (core.idle_ms(), cut_off, closed, core.waits_for_others())
         });
         if waits && !node.server.runs() && termination::is_wanted() {
             (node.logger).info("SIGTERM: ending while the others are not there yet");
             termination::let_it();
         }
         if cut_off {
-            return; // the poller's end closes the port, so the others know at once
+            poller = None; // this closes the port, so the others know at once
+            if closed {
+                return;
+            }
+            // The server still applies what is certified here: the replicator needs its clock until the final view.
         }
         idle = Duration::from_millis(idle_ms);
     }
@@ -155,5 +168,44 @@ pub(crate) fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
         let result = spawn();
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::border::tests::new_node;
+    use crate::outlet::tests::line;
+
+    fn wait_until(what: &str, fulfilled: impl Fn() -> bool) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !fulfilled() {
+            assert!(Instant::now() < until, "{what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Otherwise nothing would try again what the replicator puts off, and its server would never get its final view.
+    #[test]
+    fn a_node_that_is_cut_off_has_a_clock_until_it_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let node = new_node(dir.path());
+        let (line, poller, address) = line(dir.path());
+        let waker = line.mesh.waker();
+        node.with(|core| core.line = Some(line));
+        let reactor = Reactor::start(&node, poller, waker).unwrap();
+        let ends = || reactor.thread.as_ref().unwrap().is_finished();
+        TcpStream::connect(address).expect("it listens");
+        node.with(|core| core.line.as_mut().unwrap().mesh.abandon());
+        wait_until("the port is closed", || {
+            TcpStream::connect(address).is_err()
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!ends());
+        node.with(|core| core.progress.closed = true);
+        wait_until("it ends", ends);
     }
 }

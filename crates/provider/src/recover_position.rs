@@ -45,6 +45,8 @@ pub enum RecoverError {
     },
     #[error("{program} --wsrep-recover has not ended after {} s", .after.as_secs())]
     TooLong { program: String, after: Duration },
+    #[error("SIGTERM came while {program} --wsrep-recover ran")]
+    Terminated { program: String },
     #[error(
         "{program} --wsrep-recover names no position (its arguments may have paths that are relative to another \
          directory); it ended with: {last_line}"
@@ -119,16 +121,18 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         position = parse(&last_line).or(position);
     }
     let in_time = watcher.join().unwrap_or(false);
+    let program = shown;
+    // The signal may have ended the child, too.
+    if termination::is_wanted() {
+        return Err(RecoverError::Terminated { program });
+    }
     match position {
         Some(position) => Ok(position),
         None if !in_time => Err(RecoverError::TooLong {
-            program: shown,
+            program,
             after: TIMEOUT,
         }),
-        None => Err(RecoverError::NoPosition {
-            program: shown,
-            last_line,
-        }),
+        None => Err(RecoverError::NoPosition { program, last_line }),
     }
 }
 
@@ -151,8 +155,8 @@ fn end_with_this_thread(command: &mut Command) {
     }
 }
 
-/// Waits for the end of the child, and kills it after the limit. Returns false if it took too long. Lets a SIGTERM end
-/// both processes: the server has not started, and does not see the signal.
+/// Waits for the end of the child, and kills it after the limit, or if a SIGTERM is pending: the server has not started,
+/// and does not see the signal. Returns false if it took too long.
 fn watch(mut child: Child) -> bool {
     let since = Instant::now();
     loop {
@@ -164,10 +168,7 @@ fn watch(mut child: Child) -> bool {
             // The child's output ends with the child, and so does the wait for a line.
             let _ = child.kill();
             let _ = child.wait();
-            if !is_late {
-                termination::let_it();
-            }
-            return false;
+            return !is_late;
         }
         thread::sleep(LOOK);
     }
@@ -188,6 +189,7 @@ fn parse(line: &str) -> Option<Gtid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::termination::tests;
 
     #[test]
     fn a_line_of_the_server_names_the_position() {
@@ -247,5 +249,28 @@ mod tests {
         );
         let text = error.expect_err("no position").to_string();
         assert!(text.ends_with("it ended with: no such directory"), "{text}");
+    }
+
+    /// The node must not go on without its position: it would replace its data, or found a new history.
+    #[test]
+    fn sigterm_ends_the_run_and_is_told_as_such() {
+        if tests::is_child() {
+            tests::terminate();
+            for script in ["exec sleep 60", "exit 1"] {
+                let began = Instant::now();
+                let result = run(&"/bin/sh".into(), vec!["-c".into(), script.into()]);
+                assert!(
+                    matches!(result, Err(RecoverError::Terminated { .. })),
+                    "{result:?}"
+                );
+                assert!(began.elapsed() < Duration::from_secs(30));
+            }
+            // The process goes on until its reason is logged.
+            assert!(termination::is_wanted());
+            return;
+        }
+        let this_test = "recover_position::tests::sigterm_ends_the_run_and_is_told_as_such";
+        let status = tests::run_again(&[], this_test).expect("nothing is before it");
+        assert!(status.success(), "{status}");
     }
 }

@@ -16,7 +16,9 @@ use crate::state::StateOfNode;
 const PERIOD: Duration = Duration::from_secs(1);
 /// After a write the thread rests this many times the duration of the write.
 const REST: u32 = 10;
-const REST_MAX: Duration = Duration::from_secs(60);
+/// The file gets as old as this rest and two writes: with writes of 15 s it still counts
+/// ([`trireme_node::state_file::STALE_MS`]).
+const REST_MAX: Duration = Duration::from_secs(30);
 
 /// Handle on the thread. When the handle is dropped, the thread writes once more, and ends.
 pub struct Reporter {
@@ -86,6 +88,8 @@ fn rest_after(took: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use trireme_node::state_file::STALE_MS;
+
     use super::*;
 
     #[test]
@@ -94,5 +98,15 @@ mod tests {
         assert_eq!(rest(1), PERIOD);
         assert_eq!(rest(500), Duration::from_secs(5));
         assert_eq!(rest(60_000), REST_MAX);
+    }
+
+    /// `trireme why-waiting` and the agent must not drop the file of a node because its disk is slow.
+    #[test]
+    fn a_file_that_is_written_slowly_is_not_out_of_date() {
+        for seconds in 0..=15 {
+            let write = Duration::from_secs(seconds);
+            let age_max = write + rest_after(write) + write;
+            assert!(age_max < Duration::from_millis(STALE_MS), "{seconds}");
+        }
     }
 }

@@ -19,7 +19,8 @@ use crate::grastate::{Found, Grastate};
 use crate::logging::Logger;
 use crate::node::Node;
 use crate::options::{Change, Options, Phase, Typed};
-use crate::recover_position::recover_position;
+use crate::recover_position::{RecoverError, recover_position};
+use crate::{server_flags, termination};
 use trireme_node::setup::leadership_preference;
 
 /// Time that SET GLOBAL waits until an ordered option (`pc.weight`) is in force.
@@ -175,10 +176,18 @@ impl Node {
         local
     }
 
-    /// Runs the server's own `--wsrep-recover`. None: it failed, and the error was logged.
+    /// Runs the server's own `--wsrep-recover`. None: it failed, or the server has its data open, and that was logged.
     fn ask_server(&self) -> Option<Gtid> {
         if let Some(recovered) = self.server.recovered() {
             return Some(recovered);
+        }
+        if server_flags::engines_are_up() {
+            self.logger.warn(
+                "the database's position is not known (a crash, and no --wsrep-start-position), and the server has its data \
+                 open, so its --wsrep-recover cannot be asked: a full state transfer may be needed. Start the server by its \
+                 service, which passes the position",
+            );
+            return None;
         }
         self.logger.info(
             "the database's position is not known (a crash, and no --wsrep-start-position): asking the server's \
@@ -189,6 +198,11 @@ impl Node {
             Ok(recovered) => {
                 self.logger.info(format!("recovered position: {recovered}"));
                 Some(recovered)
+            }
+            // Without its position the node would replace its data, or found a new history.
+            Err(error @ RecoverError::Terminated { .. }) => {
+                self.logger.info(format!("{error}: ending"));
+                termination::let_it();
             }
             Err(error) => {
                 self.logger.warn(format!(
@@ -247,7 +261,10 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
-        script_before_ist: match (crate::gtid_mode::is_on(), options.bool("repl.ist_script")) {
+        script_before_ist: match (
+            server_flags::gtid_mode_is_on(),
+            options.bool("repl.ist_script"),
+        ) {
             (true, _) => ScriptBeforeIst::Always,
             (false, true) => ScriptBeforeIst::IfDonorIsFree,
             (false, false) => ScriptBeforeIst::Never,

@@ -8,7 +8,8 @@ use trireme_replicator::Gtid;
 /// The facts about the server.
 #[derive(Default)]
 pub struct ServerState {
-    /// True once the server's storage engines are up.
+    /// True once a view or a snapshot has shown that the server's storage engines are up. They may have been up before:
+    /// see [`crate::server_flags::engines_are_up`].
     runs: AtomicBool,
     /// True while the server is asked for its database's position.
     is_asked: AtomicBool,

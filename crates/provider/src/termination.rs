@@ -2,8 +2,15 @@
 //! server handles it. A server blocks its signals until it has started. A server that founds a cluster with others, or
 //! whose last view is not back, only starts when the others are there.
 
-/// Returns true if a SIGTERM is pending.
+use crate::server_flags;
+
+/// Returns true if a server that has not started is to end: a SIGTERM is pending, or the server has taken one. With its
+/// storage engines up it takes signals before its first view, but stops only after that view (measured).
 pub fn is_wanted() -> bool {
+    !server_flags::is_started() && (is_pending() || server_flags::stops())
+}
+
+fn is_pending() -> bool {
     // SAFETY: the set is filled in by sigpending before it is looked at.
     unsafe {
         let mut pending: libc::sigset_t = std::mem::zeroed();
@@ -11,23 +18,16 @@ pub fn is_wanted() -> bool {
     }
 }
 
-/// Lets the signal end the process. Call it only while the server has opened nothing. For the log this is a kill, which
-/// loses nothing that was acknowledged.
-pub fn let_it() {
-    // SAFETY: the set is filled in before it is used; the default action runs none of our code.
-    unsafe {
-        let mut term: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut term);
-        libc::sigaddset(&mut term, libc::SIGTERM);
-        libc::signal(libc::SIGTERM, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &term, std::ptr::null_mut());
-    }
+/// Ends the process as SIGTERM does. Call it only while the server has taken no statement. For log and database this is a
+/// kill, which loses nothing that was acknowledged.
+pub fn let_it() -> ! {
+    end_by(libc::SIGTERM)
 }
 
 /// Ends the process because its node cannot go on; the reason has been logged. It aborts as Galera does, so that a
 /// supervisor sees a failure. The server's crash report and a core dump would only hide the cause, which is no bug.
 pub fn end_process() -> ! {
-    // SAFETY: both calls take values only; the default action runs none of the server's code.
+    // SAFETY: both calls take values only.
     unsafe {
         let no_core = libc::rlimit {
             rlim_cur: 0,
@@ -36,7 +36,25 @@ pub fn end_process() -> ! {
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
         // A core that is piped to a program is not subject to the limit.
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        libc::signal(libc::SIGABRT, libc::SIG_DFL);
     }
-    std::process::abort();
+    end_by(libc::SIGABRT)
 }
+
+/// Ends the process by the signal's default action, which runs none of the server's code. The first process of a
+/// container gets no such action from the kernel (pid_namespaces(7)): it exits with the status that a shell reports for
+/// the signal.
+fn end_by(signal: libc::c_int) -> ! {
+    // SAFETY: the set is filled in before it is used; neither the default action nor _exit runs code of this process.
+    unsafe {
+        let mut unblocked: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut unblocked);
+        libc::sigaddset(&mut unblocked, signal);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &unblocked, std::ptr::null_mut());
+        libc::raise(signal);
+        libc::_exit(128 + signal)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

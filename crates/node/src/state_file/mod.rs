@@ -20,6 +20,9 @@ pub const STATE_FILE: &str = "trireme-state.json";
 pub const FORMAT: &str = "trireme state and events";
 /// The version that is written.
 pub const VERSION: u32 = 1;
+/// The age from which readers consider the file out of date, in ms. The writer replaces it before
+/// (provider/src/reporter.rs), if its disk does not hang.
+pub const STALE_MS: u64 = 70_000;
 /// Maximum size of the file.
 pub const BYTES_MAX: usize = 256 * 1024;
 
