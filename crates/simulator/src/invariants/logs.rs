@@ -83,8 +83,13 @@ impl Logs {
         let tail = self.log(node).into_iter().flat_map(|log| &log.tail);
         let is_override = |id: &EntryId| self.entries[*id].forks_after.is_some();
         let mut overrides: Vec<EntryId> = tail.copied().filter(is_override).collect();
-        for line in self.applied_lines(node) {
-            let (mut next, mut above) = (Some(line), Position::MAX);
+        // Others may have gone on with the line of its log.
+        let delivered_to = self.committed(node).map_or(Position::MAX, |at| at + 1);
+        let bounds = [delivered_to]
+            .into_iter()
+            .chain(std::iter::repeat(Position::MAX));
+        for (line, bound) in self.applied_lines(node).zip(bounds) {
+            let (mut next, mut above) = (Some(line), bound);
             while let Some(line) = next.map(|id| &self.lines[id]) {
                 let on_path = |id: &EntryId| self.entries[*id].position < above;
                 overrides.extend(line.overrides.iter().copied().filter(on_path));
