@@ -152,8 +152,8 @@ fn a_link_is_replaced_by_the_same_key_only() {
     assert_eq!(a.wait_frame([9; 16]), b"the same");
 }
 
-/// A replica that claims to be process 9, which another one is. `is_linked`: the claim becomes a link, which the layer above
-/// refuses. Its closed port must not count as the death of the real one when that one's link breaks.
+/// A replica that claims to be process 9, which another one is. `is_linked`: the claim becomes a link, which the layer
+/// above refuses. Its closed port must not count as the death of the real one when that one's link breaks.
 fn claims_to_be_another(is_linked: bool) {
     let (security, credentials) = admitted();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -254,8 +254,8 @@ impl Mesh {
             return Ok(());
         }
         let is_linked = self.connections.is_linked(&id);
-        // Only with the key of a link: a refused connection to the address of a process counts as that process's death, and
-        // without a link anybody may claim to be that process.
+        // Only with the key of a link: a refused connection to the address of a process counts as that process's death.
+        // Without a link anybody may claim to be that process.
         if let Some(address) = called.filter(|_| is_linked) {
             self.book.answered(&address, id, replica, remote);
         }
