@@ -155,7 +155,7 @@ fn end_with_this_thread(command: &mut Command) {
     }
 }
 
-/// Waits for the end of the child, and kills it after the limit, or if a SIGTERM is pending: the server has not started,
+/// Waits for the end of the child. Kills it after the limit, or if a SIGTERM is pending: the server has not started,
 /// and does not see the signal. Returns false if it took too long.
 fn watch(mut child: Child) -> bool {
     let since = Instant::now();

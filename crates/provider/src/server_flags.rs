@@ -1,5 +1,5 @@
-//! Variables of the server around this library, for what the wsrep API does not tell. In a program without them they are
-//! false.
+//! Variables of the server around this library, for what the wsrep API does not tell. In a program without them they
+//! are false.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -32,8 +32,8 @@ fn is_set(name: &CStr) -> bool {
     if variable.is_null() {
         return false;
     }
-    // SAFETY: MariaDB exports a variable by this name, which lives as long as the process: one byte, or an integer whose
-    // lowest byte comes first. The server may change it meanwhile, hence the atomic.
+    // SAFETY: MariaDB exports a variable by this name, which lives as long as the process: one byte, or an integer
+    // whose lowest byte comes first. The server may change it meanwhile, hence the atomic.
     let flag = unsafe { AtomicU8::from_ptr(variable.cast()) };
     flag.load(Ordering::Relaxed) != 0
 }

@@ -18,8 +18,8 @@ fn is_pending() -> bool {
     }
 }
 
-/// Ends the process as SIGTERM does. Call it only while the server has taken no statement. For log and database this is a
-/// kill, which loses nothing that was acknowledged.
+/// Ends the process as SIGTERM does. Call it only while the server has taken no statement. For log and database this is
+/// a kill, which loses nothing that was acknowledged.
 pub fn let_it() -> ! {
     end_by(libc::SIGTERM)
 }

@@ -366,6 +366,19 @@ impl AddressBook {
         known.map(|(address, _)| address.clone()).collect()
     }
 
+    /// Returns true if another replica than this one was the last to answer at the address.
+    pub fn is_of_another(&self, address: &HostPort, replica: &[u8; 16]) -> bool {
+        let met = self.targets.get(address).and_then(|target| target.peer);
+        met.is_some_and(|met| met.replica != *replica)
+    }
+
+    /// Forgets who has answered at the address: a refused connection there proves no death.
+    pub fn forget_peer(&mut self, address: &HostPort) {
+        if let Some(target) = self.targets.get_mut(address) {
+            target.peer = None;
+        }
+    }
+
     /// Ends every pause.
     pub fn call_all(&mut self, now_ms: u64) {
         self.targets

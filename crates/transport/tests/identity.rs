@@ -152,6 +152,59 @@ fn a_link_is_replaced_by_the_same_key_only() {
     assert_eq!(a.wait_frame([9; 16]), b"the same");
 }
 
+/// A replica that claims to be process 9, which another one is. `is_linked`: the claim becomes a link, which the layer
+/// above refuses. Its closed port must not count as the death of the real one when that one's link breaks.
+fn claims_to_be_another(is_linked: bool) {
+    let (security, credentials) = admitted();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = HostPort::from(listener.local_addr().unwrap());
+    let a = node(&[&address], &security, 1, 1);
+    let (tcp, _) = listener.accept().unwrap();
+    let mut thief = Stranger::meet(tcp, Role::Acceptor, &credentials);
+    assert_eq!(thief.hear().unwrap().0, FrameKind::Hello as u8);
+    thief.introduce(&identity_of(3, 9), &key(3));
+    if is_linked {
+        thief.say(FrameKind::State as u8, &[0]).unwrap();
+        a.wait_for("the thief", is_up);
+        a.lock().mesh.disconnect_peer([9; 16], Some("another"));
+        a.wait_down([9; 16]);
+    } else {
+        let is_heard = |e: &MeshEvent| matches!(e, MeshEvent::Rejected { .. });
+        drop(thief);
+        a.wait_for("the end of the call", is_heard);
+    }
+    drop(listener);
+
+    let mut real = Stranger::call(&a, &credentials);
+    real.introduce(&identity_of(2, 9), &key(2));
+    real.say(FrameKind::State as u8, &[0]).unwrap();
+    a.wait_for("the real one", is_up);
+    std::thread::sleep(Duration::from_millis(1_100)); // later its addresses are called at once
+    drop(real);
+    a.wait_down([9; 16]);
+    std::thread::sleep(Duration::from_millis(300));
+    let is_dead = |event: &MeshEvent| {
+        matches!(
+            event,
+            MeshEvent::Refused {
+                incarnation: Some(_),
+                ..
+            }
+        )
+    };
+    assert_eq!(a.count(is_dead), 0);
+}
+
+#[test]
+fn an_answer_without_a_link_is_no_proof_of_who_listens_there() {
+    claims_to_be_another(false);
+}
+
+#[test]
+fn a_refused_link_is_no_proof_of_who_listens_there() {
+    claims_to_be_another(true);
+}
+
 /// Data directories from before keys keep their ids.
 #[test]
 fn an_old_replica_id_stays_with_the_key_that_came_with_it_first() {

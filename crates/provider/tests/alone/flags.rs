@@ -1,5 +1,5 @@
-//! A server whose storage engines are up before its node connects. This program has the variables that tell so, as MariaDB
-//! has.
+//! A server whose storage engines are up before its node connects. This program has the variables that tell so, as
+//! MariaDB has.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};

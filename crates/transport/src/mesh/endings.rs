@@ -81,6 +81,9 @@ impl Mesh {
         };
         let mut addresses = self.book.addresses_of(peer.incarnation);
         addresses.extend(HostPort::parse(&peer.listen_addr, None));
+        // The peer may only claim to be this process, and to listen there.
+        let replica = peer.replica;
+        addresses.retain(|address| !self.book.is_of_another(address, &replica));
         let calls = self
             .connections
             .iter()
@@ -96,6 +99,7 @@ impl Mesh {
         }
         for address in addresses {
             self.book.slow_down(&address, self.now_ms);
+            self.book.forget_peer(&address);
         }
     }
 

@@ -250,14 +250,15 @@ impl Mesh {
         if called.is_none() {
             self.say_hello(token);
         }
-        // Not before its key is compared: a refused connection to the address of a process counts as that process's death.
         if self.refuse_another(token) {
             return Ok(());
         }
-        if let Some(address) = called {
+        let is_linked = self.connections.is_linked(&id);
+        // Only with the key of a link: a refused connection to the address of a process counts as that process's death.
+        // Without a link anybody may claim to be that process.
+        if let Some(address) = called.filter(|_| is_linked) {
             self.book.answered(&address, id, replica, remote);
         }
-        let is_linked = self.connections.is_linked(&id);
         let Some(connection) = self.connections.get_mut(token) else {
             return Ok(());
         };
@@ -352,6 +353,7 @@ impl Mesh {
         connection.up_since_ms = self.now_ms;
         if let Some(target) = &connection.target {
             self.book.established(target);
+            (self.book).answered(target, id, info.replica, connection.remote);
         }
         if let Ok(address) = HostPort::parse(&info.listen_addr, None) {
             self.book.add(address, false, self.now_ms);
