@@ -216,8 +216,8 @@ impl Promises {
         configuration.is_majority(promised) && configuration.is_half(intact)
     }
 
-    /// Returns the owner of the best log that may hold everything committed, and that log's last entry. Between equal logs, a replica in the newest
-    /// configuration wins: another could not lead.
+    /// Returns the owner of the best log that may hold everything committed, and that log's last entry. Between equal
+    /// logs, a replica in the newest configuration wins: another could not lead.
     pub fn best(
         &self,
         required: &[(Position, Configuration)],
