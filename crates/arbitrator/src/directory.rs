@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 use trireme_log::own_file;
+use trireme_node::file_lock::try_lock;
 
 /// The file that an arbitrator locks while it uses the directory.
 const LOCK_FILE: &str = "trireme-arbitrator.lock";
@@ -81,10 +81,8 @@ impl Directory {
             }
         }
         let lock = own_file::open_or_make(&path.join(LOCK_FILE)).map_err(io(&path))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DirectoryError::InUse { path }),
-            Err(error) => return Err(io(&path)(error.into())),
+        if !try_lock(&lock).map_err(io(&path))? {
+            return Err(DirectoryError::InUse { path });
         }
         Ok(Directory {
             path,

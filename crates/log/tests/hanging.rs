@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use trireme_log::{Disk, Durability, Log, LogConfig, MemoryDisk};
+use trireme_log::{Disk, Durability, FlushDone, FlushJob, Log, LogConfig, MemoryDisk};
 
 use common::{Change, WatchedDisk, fill, segments, verify};
 
@@ -64,6 +64,17 @@ fn within_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     result.expect("the owner of the log waits for the disk")
 }
 
+/// Runs the flush on a thread; it hangs until the second value is dropped.
+fn run(job: FlushJob, hang: &Hang) -> (JoinHandle<FlushDone>, Ends) {
+    let (ended, end) = mpsc::channel();
+    let flushing = thread::spawn(move || {
+        let done = job.run();
+        let _ = ended.send(());
+        done
+    });
+    (flushing, Ends(hang.clone(), end))
+}
+
 /// Old segments stay until the flush has ended, and go then.
 #[test]
 fn no_segment_is_purged_while_a_flush_hangs() {
@@ -79,13 +90,7 @@ fn no_segment_is_purged_while_a_flush_hangs() {
     fill(&mut log, 61..=62);
     let job = log.begin_flush().unwrap();
     hang.set(true);
-    let (ended, end) = mpsc::channel();
-    let flushing = thread::spawn(move || {
-        let done = job.run();
-        let _ = ended.send(());
-        done
-    });
-    let ends = Ends(hang.clone(), end);
+    let (flushing, ends) = run(job, &hang);
     let mut log = within_time(move || {
         fill(&mut log, 63..=90);
         log.set_pins(u64::MAX).unwrap();
@@ -116,13 +121,7 @@ fn files_stay_open_while_a_flush_hangs() {
         fill(&mut log, 1..=2);
         let job = log.begin_flush().unwrap();
         hang.set(true);
-        let (ended, end) = mpsc::channel();
-        let flushing = thread::spawn(move || {
-            let done = job.run();
-            let _ = ended.send(());
-            done
-        });
-        let ends = Ends(hang.clone(), end);
+        let (flushing, ends) = run(job, &hang);
         let mut log = within_time(move || {
             fill(&mut log, 3..=60);
             log

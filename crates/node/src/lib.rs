@@ -8,6 +8,7 @@
 
 mod clock;
 mod exposure;
+pub mod file_lock;
 mod latency;
 mod limiter;
 mod line;

@@ -7,10 +7,11 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
 use trireme_engine::{KeepMark, MARK_BYTES};
 use trireme_group::Uuid;
 use trireme_log::{is_lack, own_file};
+
+use crate::file_lock::try_lock;
 
 /// Limit of a read, above the size of any mark: a larger file is damaged, and need not be read whole.
 const READ_MAX: u64 = 4096;
@@ -56,12 +57,11 @@ fn is_own(file: &File) -> io::Result<()> {
         let text = "it is not a file of this user alone: remove it";
         return Err(io::Error::other(text));
     }
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::Error::other(
+    match try_lock(file)? {
+        true => Ok(()),
+        false => Err(io::Error::other(
             "another process uses it: is a copy of this node's data directory in use on this machine?",
         )),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{FlockOperation, flock};
 use trireme_engine::{Expected, KeepMark, Start, Thresholds, UNKNOWN_BOOT};
 use trireme_group::{Config, Incarnation, Member, Preference, ReplicaId, Uuid};
 use trireme_log::{Durability, LogConfig, OsDisk};
@@ -17,6 +16,7 @@ use trireme_transport::{
     AllowAddress, Identity, Mesh, MeshConfig, Poller, Security, TransportError,
 };
 
+use crate::file_lock::try_lock;
 use crate::mark_file::MarkFile;
 use crate::options::Options;
 use crate::url::{AddressError, ClusterUrl, HostPort};
@@ -324,9 +324,9 @@ pub fn claim_log_directory(options: &Options) -> Result<Option<File>, SetupError
     let Ok(directory) = File::open(&path) else {
         return Ok(None);
     };
-    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(directory)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(SetupError::LogDirectoryInUse { path }),
+    match try_lock(&directory) {
+        Ok(true) => Ok(Some(directory)),
+        Ok(false) => Err(SetupError::LogDirectoryInUse { path }),
         Err(_) => Ok(None),
     }
 }

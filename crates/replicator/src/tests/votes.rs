@@ -231,6 +231,26 @@ fn a_vote_on_what_all_had_applied_counts_their_success() {
     assert_eq!(decide(10), [(10, 0)]);
 }
 
+/// Node 2 applies what has been ordered, and its ballot does not get out.
+fn cut_off(cluster: &mut Cluster) {
+    cluster.deliver(2);
+    cluster.nodes[2].primary = false;
+    let component = vec![member(2)];
+    cluster.event(2, Event::NonPrimary { component });
+    while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+}
+
+/// The log of node 2 begins anew, and it is admitted again.
+fn come_back(cluster: &mut Cluster) {
+    cluster.nodes[2].primary = true;
+    cluster.reset(2);
+    cluster.reconfigure(|c| {
+        let mut back = member(2);
+        (back.weight, back.voter) = (0, false);
+        c.members.push(back);
+    });
+}
+
 /// A member that waits for a vote is cut off, and its log begins anew.
 #[test]
 fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
@@ -242,12 +262,7 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
             errors.insert(seqno, b"exists".to_vec());
         }
         cluster.toi(0, 5);
-        // Node 2 applies it, and its ballot does not get out.
-        cluster.deliver(2);
-        cluster.nodes[2].primary = false;
-        let component = vec![member(2)];
-        cluster.event(2, Event::NonPrimary { component });
-        while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+        cut_off(&mut cluster);
         assert!(
             cluster.nodes[2]
                 .actions
@@ -256,13 +271,7 @@ fn who_was_away_while_its_error_was_voted_on_learns_the_result() {
         cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
         cluster.settle();
         assert_eq!(cluster.nodes[0].server.tois[&5].0, Toi::Done(Code::Ok));
-        cluster.nodes[2].primary = true;
-        cluster.reset(2);
-        cluster.reconfigure(|c| {
-            let mut back = member(2);
-            (back.weight, back.voter) = (0, false);
-            c.members.push(back);
-        });
+        come_back(&mut cluster);
         cluster.settle();
         assert_eq!(left(&cluster).is_empty(), agreed);
         let comment = if agreed { "Synced" } else { "Inconsistent" };
@@ -283,20 +292,10 @@ fn who_was_away_while_others_failed_on_what_it_applied_has_diverged() {
             errors.insert(seqno, b"exists".to_vec());
         }
         cluster.toi(0, 6);
-        cluster.deliver(2);
-        cluster.nodes[2].primary = false;
-        let component = vec![member(2)];
-        cluster.event(2, Event::NonPrimary { component });
-        while cluster.take_work(2) || cluster.step_applier(2, 0) {}
+        cut_off(&mut cluster);
         cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(2)));
         cluster.settle();
-        cluster.nodes[2].primary = true;
-        cluster.reset(2);
-        cluster.reconfigure(|c| {
-            let mut back = member(2);
-            (back.weight, back.voter) = (0, false);
-            c.members.push(back);
-        });
+        come_back(&mut cluster);
         cluster.settle();
         let comment = if failed_elsewhere {
             "Inconsistent"
