@@ -7,7 +7,7 @@ use trireme_group::{Configuration, Delivery, Incarnation, Position, SubmissionId
 use trireme_mutants::{Mutant, planted};
 
 use crate::effect::Effect;
-use crate::forks::Forks;
+use crate::forks::{Fork, Forks};
 use crate::gtid::Gtid;
 use crate::member_state::{MemberState, NodeState};
 use crate::member_states::MemberStates;
@@ -96,6 +96,17 @@ impl Control {
         }
     }
 
+    /// Returns the override that made this configuration, with the last seqno that it shares with other branches. None:
+    /// it is no forced view.
+    pub(crate) fn fork_of(&self, configuration: &Configuration) -> Option<Fork> {
+        let id = configuration.override_id?;
+        let fork = match planted(Mutant::ForkNotedTooHigh) {
+            true => self.seqno(),
+            false => self.runs.last_upto(configuration.fork_after, self.seqno()),
+        };
+        Some((id, fork))
+    }
+
     fn reconfigure(&mut self, configuration: Configuration) -> Effect {
         let first = self.views.is_empty();
         if configuration.number == self.members.configuration().number && !first {
@@ -103,12 +114,7 @@ impl Control {
             return Effect::Weights;
         }
         let seqno = self.seqno() + 1;
-        if let Some(id) = configuration.override_id {
-            let after = configuration.fork_after;
-            let fork = match planted(Mutant::ForkNotedTooHigh) {
-                true => self.seqno(),
-                false => self.runs.last_upto(after, self.seqno()),
-            };
+        if let Some((id, fork)) = self.fork_of(&configuration) {
             self.forks.add_override(id, fork);
         }
         self.certification.view(seqno);

@@ -201,6 +201,16 @@ impl Database {
         }
     }
 
+    /// Takes overrides that were ordered, and not processed, before the log began anew. Returns all points to note; None:
+    /// there is nothing new.
+    pub(crate) fn adds_forks(&mut self, forks: Vec<Fork>) -> Option<&[Fork]> {
+        let is_new = !forks.is_empty();
+        for (id, fork) in forks {
+            self.forks.add_override(id, fork);
+        }
+        is_new.then(|| self.forks.all())
+    }
+
     /// Notes that a member's control state stands for the entries up to this position.
     pub(crate) fn borrows(&mut self, upto: Position) {
         self.borrowed_upto = self.borrowed_upto.max(upto);

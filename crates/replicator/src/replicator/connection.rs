@@ -144,7 +144,15 @@ impl Replicator {
         let has_passed = |seqno| self.executor.has_passed(seqno);
         (self.voting).log_begins_anew(&self.context, in_step_upto, has_passed);
         let control = self.context.control();
+        // The database may hold entries that only a forced view has committed, which still waits here.
+        let waiting = self.intake.configurations();
+        let forks = waiting
+            .filter_map(|(_, waiting)| control?.fork_of(waiting))
+            .collect();
         (self.database).log_begins_anew(control, brought_to, &checkpoint.overrides);
+        if let Some(forks) = self.database.adds_forks(forks) {
+            self.out.note_forks(forks);
+        }
         self.outcomes().give_up_all_sent();
         self.outcomes().give_up_reads();
         self.lifecycle.give_up_founding();

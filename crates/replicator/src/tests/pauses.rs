@@ -1,7 +1,9 @@
 //! What comes while the server holds its node still (server-contract.md#pause).
 
 use trireme_certification::KeyType;
+use trireme_group::{Delivery, Uuid};
 
+use super::clients::kinds;
 use super::driver::{Cluster, HISTORY, incarnation, member};
 use super::server::Applier;
 use crate::{Event, Gtid, Task};
@@ -9,12 +11,16 @@ use crate::{Event, Gtid, Task};
 /// Nodes of which the second is desynced and held still, as by FLUSH TABLES WITH READ LOCK.
 fn held(count: usize) -> Cluster {
     let mut cluster = Cluster::of(count);
+    hold_still(&mut cluster);
+    cluster
+}
+
+fn hold_still(cluster: &mut Cluster) {
     let ticket = cluster.nodes[1].server.ticket();
     cluster.event(1, Event::Desync { ticket });
     cluster.settle();
     let paused = cluster.call(1, |ticket| Event::Pause { ticket });
     assert!(paused.is_some(), "nothing is under way");
-    cluster
 }
 
 /// The others give it up, and it sees itself alone.
@@ -61,6 +67,38 @@ fn the_loss_of_the_primary_component_is_shown_when_the_server_has_let_go() {
         let state = (cluster.comment(1), cluster.status(1).desync_count);
         assert_eq!(state, ("Synced", 0), "reset: {reset}");
         cluster.assert_settled();
+    }
+}
+
+/// The second node is held still when the forced view is ordered that has committed the last entries of its database.
+/// Then its log begins anew, on the branch of the others, with other entries there.
+#[test]
+fn a_forced_view_that_waits_when_the_log_begins_anew_forks_the_database() {
+    for is_below in [false, true] {
+        let mut cluster = Cluster::of(2);
+        let last = |cluster: &Cluster| cluster.order.last().map_or(0, |(position, _)| *position);
+        let before = last(&cluster);
+        cluster.certify(0, "a", KeyType::Exclusive);
+        cluster.settle();
+        hold_still(&mut cluster);
+        let mut forced = cluster.configuration.clone();
+        forced.number += 1;
+        forced.override_id = Some(Uuid([3; 16]));
+        forced.fork_after = if is_below { before } else { last(&cluster) };
+        let delivered = Event::Delivered {
+            position: last(&cluster) + 1,
+            delivery: Delivery::Configuration(forced),
+            in_primary: true,
+        };
+        cluster.event(1, delivered);
+        cluster.nodes[1].server.happened.clear();
+        cluster.reset(1);
+        cluster.reconfigure(|_| ());
+        cluster.call(1, |ticket| Event::Resume { ticket });
+        cluster.call(1, |ticket| Event::Resync { ticket });
+        cluster.settle();
+        let asks = kinds(&cluster, 1).contains(&"sst_request".to_string());
+        assert_eq!(asks, is_below, "{:?}", kinds(&cluster, 1));
     }
 }
 
