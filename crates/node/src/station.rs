@@ -142,7 +142,7 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
         MeshEvent::PeerUp { info, .. } => {
             let incarnation = incarnation_id(info.incarnation);
             let peer = info.remote_ip.to_string();
-            if let Some(replica) = other_replica(station, &info) {
+            if let Some(replica) = other_replica(station, info.incarnation, info.replica) {
                 return refuse_other(station, now, &info, replica);
             }
             tell(
@@ -179,9 +179,10 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             return;
         }
         MeshEvent::Refused {
-            incarnation: Some(incarnation),
+            peer: Some((incarnation, replica)),
             ..
-        } => Event::PeerDead {
+            // Another process may have called itself so there, and have gone before it was refused.
+        } if other_replica(station, incarnation, replica).is_none() => Event::PeerDead {
             incarnation: incarnation_id(incarnation),
         },
         MeshEvent::Refused { .. } => return,
@@ -230,12 +231,16 @@ fn admitted(info: &PeerInfo) -> String {
     )
 }
 
-/// Returns the replica of the member whose process this peer claims to be, if the peer has another one.
-fn other_replica<S: Station + ?Sized>(station: &mut S, info: &PeerInfo) -> Option<ReplicaId> {
+/// Returns the replica of the member whose process a peer claims to be, if the peer's own replica is another one.
+fn other_replica<S: Station + ?Sized>(
+    station: &mut S,
+    incarnation: PeerId,
+    own: [u8; 16],
+) -> Option<ReplicaId> {
     let link = station.parts().0.link()?;
     let configuration = link.group.configuration();
-    let member = configuration.member(incarnation_id(info.incarnation))?;
-    Some(member.replica).filter(|replica| replica.0.0 != info.replica)
+    let member = configuration.member(incarnation_id(incarnation))?;
+    Some(member.replica).filter(|replica| replica.0.0 != own)
 }
 
 /// Ends the connection to a peer that claims to be a member's process, but has another data directory.

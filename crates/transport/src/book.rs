@@ -85,8 +85,9 @@ enum Call {
 pub(crate) enum AfterFailure {
     /// Try the next address of the same name.
     Next(SocketAddr),
-    /// Every address of the name refused the connection. Holds the peer that was reached before at one of them, if any.
-    Refused(Option<PeerId>),
+    /// Every address of the name refused the connection. Holds the peer that was reached before at one of them, with its
+    /// replica, if any.
+    Refused(Option<(PeerId, [u8; 16])>),
     /// Wait.
     Pause,
 }
@@ -232,7 +233,7 @@ impl AddressBook {
             if *all_refused {
                 let dead = target.peer.filter(|_| *peers_refused);
                 self.failed(address, now_ms);
-                return AfterFailure::Refused(dead.map(|met| met.peer));
+                return AfterFailure::Refused(dead.map(|met| (met.peer, met.replica)));
             }
         }
         self.failed(address, now_ms);

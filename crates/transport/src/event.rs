@@ -68,8 +68,9 @@ pub enum MeshEvent {
     Refused {
         /// `host:port` as listed or advertised.
         address: String,
-        /// The peer that this node itself had reached at the address before: its process is dead (rule 10).
-        incarnation: Option<PeerId>,
+        /// The peer that this node itself had reached at the address before, and its replica: its process is dead (rule
+        /// 10), if no other process had called itself so.
+        peer: Option<(PeerId, [u8; 16])>,
     },
     /// The queue of a peer that had overflowed is empty. The peer takes frames again, and needs the dropped ones from
     /// the log.

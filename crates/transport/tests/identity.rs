@@ -183,15 +183,7 @@ fn claims_to_be_another(is_linked: bool) {
     drop(real);
     a.wait_down([9; 16]);
     std::thread::sleep(Duration::from_millis(300));
-    let is_dead = |event: &MeshEvent| {
-        matches!(
-            event,
-            MeshEvent::Refused {
-                incarnation: Some(_),
-                ..
-            }
-        )
-    };
+    let is_dead = |event: &MeshEvent| matches!(event, MeshEvent::Refused { peer: Some(_), .. });
     assert_eq!(a.count(is_dead), 0);
 }
 

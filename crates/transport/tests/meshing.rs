@@ -270,11 +270,12 @@ fn a_killed_process_is_refused_and_comes_back_with_a_new_incarnation() {
         DownReason::Closed | DownReason::Io(_)
     ));
     let refused = a.wait_for("refusal", |e| matches!(e, MeshEvent::Refused { .. }));
+    let replica = identity(2).replica;
     assert_eq!(
         refused,
         MeshEvent::Refused {
             address: address.to_string(),
-            incarnation: Some(old)
+            peer: Some((old, replica))
         }
     );
     let mut config = config(&[]);

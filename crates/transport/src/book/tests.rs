@@ -111,9 +111,9 @@ fn refused_means_every_address_of_the_name() {
         book.connect_failed(&at("a"), ErrorKind::TimedOut, 0),
         AfterFailure::Pause
     );
-    book.answered(&at("a"), [3; 16], [3; 16], v4);
+    book.answered(&at("a"), [3; 16], [4; 16], v4);
     dial(&mut book, &at("a"), vec![v4]);
-    let refused = AfterFailure::Refused(Some([3; 16]));
+    let refused = AfterFailure::Refused(Some(([3; 16], [4; 16])));
     assert_eq!(
         book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
         refused
@@ -133,7 +133,7 @@ fn a_refusal_elsewhere_proves_no_death() {
         loop {
             match book.connect_failed(&at("db1"), ErrorKind::ConnectionRefused, 0) {
                 AfterFailure::Next(_) => {}
-                AfterFailure::Refused(peer) => return peer,
+                AfterFailure::Refused(peer) => return peer.map(|(peer, _)| peer),
                 AfterFailure::Pause => panic!("all refused"),
             }
         }

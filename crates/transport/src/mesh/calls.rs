@@ -98,10 +98,10 @@ impl Mesh {
     fn dial_failed(&mut self, address: &HostPort, kind: ErrorKind) -> Option<SocketAddr> {
         match self.book.connect_failed(address, kind, self.now_ms) {
             AfterFailure::Next(next) => return Some(next),
-            AfterFailure::Refused(incarnation) => {
+            AfterFailure::Refused(peer) => {
                 self.reports.push(MeshEvent::Refused {
                     address: address.to_string(),
-                    incarnation,
+                    peer,
                 });
             }
             AfterFailure::Pause => {}
