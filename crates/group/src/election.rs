@@ -11,13 +11,11 @@ use trireme_mutants::{Mutant, planted};
 use crate::configuration::{Configuration, Member};
 use crate::elections::{Elections, Won};
 use crate::entry::Entry;
+use crate::forced_wait::ForcedWait;
 use crate::ids::{Incarnation, Position, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Promise};
 use crate::promises::Promises;
 use crate::yielding::{is_automatic, yields};
-
-/// A candidate for a forced view goes on after this time with the promises that have come.
-const FORCED_WAIT_MS: TimeMs = 300;
 
 /// An attempt to become leader.
 #[derive(Clone, Debug, Hash)]
@@ -29,6 +27,8 @@ pub(crate) struct Candidacy {
     /// None while pre-voting.
     pub(crate) promises: Option<Promises>,
     pub(crate) forced: Option<Uuid>,
+    /// The wait of a candidate for a forced view.
+    pub(crate) wait: ForcedWait,
     /// The replica of the leader that this candidate missed.
     missed: Option<ReplicaId>,
 }
@@ -47,10 +47,9 @@ impl Elections<'_> {
     }
 
     fn watch_attempt(&mut self) -> Option<Won> {
-        let has_waited = |c: &Candidacy| self.context.now() >= c.started_at + FORCED_WAIT_MS;
-        let is_due = |c: &Candidacy| c.forced.is_some() && has_waited(c);
+        self.watch_forced();
         let mut won = None;
-        if self.role.candidacy().is_some_and(is_due) {
+        if self.role.candidacy()?.wait.over_at().is_some() {
             won = self.count_promises();
         }
         if won.is_none() && self.has_heard_around() {
@@ -60,11 +59,46 @@ impl Elections<'_> {
             return won;
         }
         let attempt_ms = self.election_timer.attempt_ms();
-        let is_over = |c: &Candidacy| self.context.now() >= c.started_at + attempt_ms;
-        if self.role.candidacy().is_some_and(is_over) {
+        let began_at = |c: &Candidacy| match c.forced {
+            Some(_) => c.wait.over_at(),
+            None => Some(c.started_at),
+        };
+        let began_at = self.role.candidacy().and_then(began_at);
+        if began_at.is_some_and(|at| self.context.now() >= at + attempt_ms) {
             self.give_up();
         }
         None
+    }
+
+    /// Called by the tick: goes on with the wait of a candidate for a forced view.
+    fn watch_forced(&mut self) {
+        let asks = |c: &&Candidacy| c.forced.is_some() && self.vote.persisted() >= c.term;
+        let asks = self.role.candidacy().filter(asks);
+        let Some(promises) = asks.and_then(|c| c.promises.as_ref()) else {
+            return;
+        };
+        let within_ms = self.context.config().leader_timeout_ms;
+        let hears_missing = self.without_promise(promises).iter().any(|elector| {
+            let peer = self.peers.get(*elector);
+            peer.is_some_and(|peer| self.known().hears(within_ms, peer))
+        });
+        let now = self.context.now();
+        let errs = planted(Mutant::OwnDelayIsSilence);
+        if let Some(candidacy) = self.role.candidacy_mut() {
+            let asked_at = if errs { candidacy.started_at } else { now };
+            candidacy.wait.begin(asked_at);
+            candidacy.wait.tick(now, hears_missing && !errs);
+        }
+    }
+
+    /// Returns the electors whose replicas have not promised.
+    fn without_promise(&self, promises: &Promises) -> Vec<Incarnation> {
+        let mut electors = self.electors();
+        electors.retain(|elector| {
+            let replica = self.peers.replica_of(*elector);
+            replica.is_some_and(|replica| promises.giver(replica).is_none())
+        });
+        electors
     }
 
     /// Asks for pre-votes.
@@ -83,6 +117,7 @@ impl Elections<'_> {
             granted: BTreeSet::from([self.my_replica()]),
             promises: None,
             forced: None,
+            wait: ForcedWait::default(),
             missed: missed.and_then(|leader| self.peers.replica_of(leader)),
         });
         let electors = self.electors();
@@ -219,6 +254,7 @@ impl Elections<'_> {
             granted: BTreeSet::new(),
             promises: Some(promises),
             forced,
+            wait: ForcedWait::default(),
             missed,
         });
         for elector in self.electors() {
@@ -356,15 +392,8 @@ impl Elections<'_> {
         }
         let enough = match forced {
             Some(_) => {
-                let waited = self.context.now() >= candidacy.started_at + FORCED_WAIT_MS;
-                let replica = |elector: &Incarnation| self.peers.replica_of(*elector);
-                let mut asked = self
-                    .electors()
-                    .iter()
-                    .filter_map(replica)
-                    .collect::<Vec<_>>();
-                asked.retain(|replica| promises.giver(*replica).is_none());
-                waited || asked.is_empty()
+                let has_waited = candidacy.wait.over_at().is_some();
+                has_waited || self.without_promise(&promises).is_empty()
             }
             None => promises.elect(&promises.required_configurations()),
         };

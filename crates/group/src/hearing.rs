@@ -77,6 +77,9 @@ impl Group {
         self.election_timer.shift_heard(awake);
         self.component.majority_mut().shift_heard(awake);
         self.peers.shift_heard(awake);
+        if let Some(candidacy) = self.role.candidacy_mut() {
+            candidacy.wait.shift(awake);
+        }
     }
 
     // ---- heartbeats ----

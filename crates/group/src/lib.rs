@@ -47,6 +47,7 @@ mod fetching;
 #[cfg(test)]
 mod fixture;
 mod forced_views;
+mod forced_wait;
 mod founding;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

@@ -3,6 +3,7 @@
 use crate::counters::Counters;
 use crate::dissemination::RESEND_AFTER_MS;
 use crate::election_timer::ATTEMPT_MS;
+use crate::forced_wait::ForcedWait;
 use crate::group::Group;
 use crate::ids::TimeMs;
 use crate::leaving::HANDOVER_MS;
@@ -42,6 +43,8 @@ impl Group {
         self.election_timer.rebase(old, now);
         if let Some(candidacy) = self.role.candidacy_mut() {
             aged(&mut candidacy.started_at, ATTEMPT_MS << 4);
+            let forced_ms = ForcedWait::LONGEST_MS + (ATTEMPT_MS << 4);
+            candidacy.wait.shift(|at| aged(at, forced_ms));
         }
         if let Some(leader) = self.role.leader_mut() {
             aged(leader.since_mut(), suspect_ms);

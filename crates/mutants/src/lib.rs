@@ -100,6 +100,7 @@ mutants! {
         learners_seat_counts: LearnersSeatCounts,
         given_up_branch_revived: GivenUpBranchRevived,
         pending_override_leads: PendingOverrideLeads,
+        own_delay_is_silence: OwnDelayIsSilence,
         earlier_word_counts: EarlierWordCounts,
         tries_alone_for_ever: TriesAloneForEver,
         other_branch_heard: OtherBranchHeard,

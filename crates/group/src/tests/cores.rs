@@ -88,6 +88,8 @@ pub struct Cores {
     pub lines_ms: BTreeMap<(usize, usize), TimeMs>,
     /// Nobody writes what is to be staged.
     pub slow_disks: bool,
+    /// How long each of these takes to write its next promise. Meanwhile it does nothing else.
+    pub promise_ms: BTreeMap<usize, TimeMs>,
     /// Messages that are lost.
     pub lost: fn(&Message) -> bool,
     mail: VecDeque<(usize, Incarnation, Message)>,
@@ -155,6 +157,7 @@ impl Cores {
             step_ms: 50,
             lines_ms: BTreeMap::new(),
             slow_disks: false,
+            promise_ms: BTreeMap::new(),
             lost: |_| false,
             mail: VecDeque::new(),
             travelling: VecDeque::new(),
@@ -429,6 +432,10 @@ impl Cores {
                 Action::Reset { .. } => at.log.entries.clear(),
                 Action::Persist { promised } => {
                     at.group.handle(self.now, Event::Persisted { promised });
+                    if let Some(ms) = self.promise_ms.remove(&node) {
+                        self.now += ms;
+                        at.group.handle(self.now, Event::Tick);
+                    }
                 }
                 other => at.actions.push(other),
             }

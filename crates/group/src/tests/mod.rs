@@ -7,6 +7,7 @@ mod cores;
 mod duplicates;
 mod evidence;
 mod feeding;
+mod forced_wait;
 mod founding;
 mod installs;
 mod kills;

@@ -122,6 +122,7 @@ schedules! {
     leader_hears_other_branch,
     given_up_branch_returns,
     pending_override_meets_majority,
+    override_on_slow_disk,
     heavier_forgets,
     minority_ignores_split_brain,
     late_snapshot,
