@@ -40,6 +40,8 @@ pub struct Storage {
     log: Option<Log>,
     /// A log was open in this connection: acknowledgements may rely on it, even if it was given up since.
     had_log: bool,
+    /// A log was given up for one that could not be begun.
+    is_given_up: bool,
     /// Payloads that are written ahead of their entries.
     staging: Staging,
     /// The history of the session.
@@ -75,6 +77,7 @@ impl Storage {
             counted: trireme_log::Counters::default(),
             log: None,
             had_log: false,
+            is_given_up: false,
             staging: Staging::default(),
             noted_in: Uuid::NIL,
             notes: Vec::new(),
@@ -168,6 +171,7 @@ impl Storage {
         self.counted = self.counters().log;
         self.resumed = None;
         self.findings.forget();
+        self.is_given_up |= self.published().is_some();
         self.log.take()
     }
 
@@ -192,7 +196,7 @@ impl Storage {
 
     /// Takes a log that was just begun.
     fn take_new(&mut self, log: Log, history: Uuid, forgotten: Forgotten) -> Result<(), LogError> {
-        (self.log, self.had_log) = (Some(log), true);
+        (self.log, self.had_log, self.is_given_up) = (Some(log), true, false);
         if self.noted_in != history {
             // The notes of another history are gone with its state.
             self.session = Session {

@@ -129,6 +129,15 @@ impl Log {
         Ok(state.get().map(<[u8]>::to_vec))
     }
 
+    /// Saves a state, flushed, for the next owner of the log of this identity, without opening the log.
+    pub fn save_state_on(disk: &dyn Disk, identity: [u8; 16], blob: &[u8]) -> Result<(), LogError> {
+        let mut state = StateFile::open(disk, identity)?;
+        match state.get() == Some(blob) {
+            true => Ok(()),
+            false => state.save(disk, blob),
+        }
+    }
+
     /// [`Log::open`] on any [`Disk`]; `config.dir` is not used.
     pub fn open_on(disk: Box<dyn Disk>, config: LogConfig) -> Result<(Log, Recovered), LogError> {
         Log::examine_on(disk, config)?.open()

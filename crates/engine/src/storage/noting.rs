@@ -104,6 +104,9 @@ impl Storage {
     /// unless it was not published: then the next process finds the earlier one.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.drop_staged();
+        if self.is_given_up {
+            return Ok(()); // nobody knows what is left
+        }
         if self.log.as_ref().is_some_and(|log| !log.is_published()) {
             self.log = None;
             return Ok(());
@@ -149,9 +152,14 @@ impl Storage {
     }
 
     /// Saves the session. Costs nothing if it is saved already. The session of a log that is not published is saved by
-    /// [`Storage::publish`].
+    /// [`Storage::publish`]. Beside a log that could not be begun anew, the server still applies what it has got: the
+    /// next process finds the notes on that.
     pub(crate) fn save_session(&mut self) -> Result<(), LogError> {
         let bytes = self.session.encode();
+        if self.is_given_up {
+            let disk = (self.disk)();
+            return Log::save_state_on(disk.as_ref(), self.noted_in.0, &bytes);
+        }
         let Some(log) = self.published() else {
             return Ok(());
         };
@@ -178,6 +186,7 @@ mod tests {
     use trireme_log::{LogConfig, MemoryDisk};
 
     use crate::mark::{KeepMark, MARK_BYTES};
+    use crate::session::Session;
 
     use super::*;
 
@@ -233,6 +242,34 @@ mod tests {
                 let noted = mark.0.lock().unwrap().clone();
                 let has_failed = noted.is_some_and(|bytes| bytes[12] & 1 != 0);
                 assert_eq!(has_failed, may_forget, "{durability:?}");
+            }
+        }
+    }
+
+    /// The server goes on with what it has got, DDL among it.
+    #[test]
+    fn notes_are_kept_beside_a_log_that_could_not_be_begun_anew() {
+        let gtid = Gtid {
+            uuid: HISTORY,
+            seqno: 6,
+        };
+        let begin = |storage: &mut Storage| storage.begin(&checkpoint(), Forgotten::default());
+        for shortage in [true, false] {
+            let (disk, mark) = (MemoryDisk::new(), Mark::default());
+            let mut storage = storage(&disk, &mark, Durability::Os);
+            begin(&mut storage).unwrap();
+            match shortage {
+                true => disk.set_room(Some(0)),
+                false => disk.fail_device(),
+            }
+            begin(&mut storage).unwrap_err();
+            let noted = storage.note_action(gtid, false);
+            assert_eq!(noted.is_ok(), shortage, "{noted:?}");
+            if shortage {
+                storage.close().unwrap();
+                assert_eq!(Storage::interrupted_action(&disk).unwrap(), gtid);
+                let state = Log::state_on(&disk, HISTORY.0).unwrap().unwrap();
+                assert!(!Session::decode(&state).unwrap().clean);
             }
         }
     }

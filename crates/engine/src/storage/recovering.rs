@@ -154,13 +154,12 @@ impl Storage {
         let (mut log, found) = examined.open()?;
         let damage = found.damage.iter().map(recovered_log::tell_damage);
         self.notes.extend(damage);
-        if self.config.durability == Durability::Disk {
-            // The earlier process may have died while entries were on their way to the disk, or because the disk
-            // refused them. Flush again: this process acknowledges them anew.
-            match planted(Mutant::CacheCountsAsDisk) {
-                true => log.flush()?,
-                false => log.flush_anew()?,
-            }
+        // The earlier process may have died while entries were on their way to the disk, or because the disk refused
+        // them. Write and flush again, in every mode: this process acknowledges them anew, and the operating system may
+        // drop from its cache what it counts as written.
+        match planted(Mutant::CacheCountsAsDisk) {
+            true => log.flush()?,
+            false => log.flush_anew()?,
         }
         let (recovered, control) =
             match recovered_log::read(&log, held_bytes, self.thresholds.recovery_bytes)? {

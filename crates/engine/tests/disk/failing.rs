@@ -1,7 +1,10 @@
 //! A disk that fails: what the client is told, and what the node remembers of it.
 
+use std::path::PathBuf;
+
+use trireme_engine::Storage;
 use trireme_group::Uuid;
-use trireme_log::Durability;
+use trireme_log::{Durability, Log, LogConfig};
 use trireme_replicator::Code;
 
 use crate::node::Node;
@@ -147,6 +150,30 @@ fn after_a_failed_device_a_member_counts_as_one_that_may_have_forgotten() {
             assert!(link.group.is_amnesiac(), "{word}, {incarnation}");
             node.engine.drop_link();
         }
+    }
+}
+
+/// A flush fails, and the cache goes on showing what it has given up. The next process writes it again before it
+/// acknowledges anything.
+#[test]
+fn a_log_that_is_taken_up_is_on_the_disk() {
+    for durability in [Durability::Os, Durability::Memory] {
+        let mut node = Node::new(durability, false);
+        node.commit();
+        node.disk.set_shows_lost(true);
+        node.disk.set_fail_syncs(true);
+        node.engine.drop_link();
+        node.disk.set_fail_syncs(false);
+        let local = node.engine.replicator.last_committed();
+        let start = node.start(2, durability, false, None, local);
+        node.engine.connect(node.now_ms, start).expect("a log");
+        let end = node.engine.link().expect("connected").group.end();
+        node.disk.lose_power(|| false);
+        let disk = Box::new(node.disk.clone());
+        let history = Storage::history_on(disk.as_ref()).unwrap().unwrap();
+        let config = LogConfig::new(PathBuf::new(), 1 << 20, history.0, durability);
+        let (_, found) = Log::open_on(disk, config).unwrap();
+        assert_eq!(found.last_position, Some(end), "{durability:?}");
     }
 }
 
