@@ -25,7 +25,7 @@ fn play(stage: &mut Stage) -> Play {
     let all = [N1, N2, N3];
     stage.scatter(&all)?;
     stage.strike(Fault::Override { node: N1 });
-    stage.pass_ms(299); // n1 waits so long for others to promise
+    stage.pass_ms(399); // from its next tick on n1 waits for others to promise
     let steps = stage.world.plan.seed % 6; // later the override is made
     stage.die_after(N1, steps, true)?;
     stage.join(&all, &all);
