@@ -60,7 +60,7 @@ impl FailedStaysOut {
     /// True if a forced view of this node's branch did without the withdrawal of the transaction.
     fn is_excused(&self, trx: ClientTrx, node: NodeId) -> bool {
         let overrides = match self.is_forked() {
-            true => self.logs.borrow().overrides_of(node),
+            true => self.logs.borrow().overrides_ahead_of(node),
             false => Vec::new(),
         };
         let mut sets = overrides.iter().filter_map(|id| self.overridden.get(id));

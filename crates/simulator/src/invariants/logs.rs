@@ -80,14 +80,22 @@ impl Logs {
 
     /// The forced views on the lines that a process's server applies, and in the log above.
     pub fn overrides_of(&self, node: NodeId) -> Vec<EntryId> {
+        // Others may have gone on with the line of its log.
+        let delivered_to = self.committed(node).map_or(Position::MAX, |at| at + 1);
+        self.overrides_below(node, delivered_to)
+    }
+
+    /// The same, with those that others have delivered further on the line of its log. They may have committed what this
+    /// process delivers now.
+    pub fn overrides_ahead_of(&self, node: NodeId) -> Vec<EntryId> {
+        self.overrides_below(node, Position::MAX)
+    }
+
+    fn overrides_below(&self, node: NodeId, bound: Position) -> Vec<EntryId> {
         let tail = self.log(node).into_iter().flat_map(|log| &log.tail);
         let is_override = |id: &EntryId| self.entries[*id].forks_after.is_some();
         let mut overrides: Vec<EntryId> = tail.copied().filter(is_override).collect();
-        // Others may have gone on with the line of its log.
-        let delivered_to = self.committed(node).map_or(Position::MAX, |at| at + 1);
-        let bounds = [delivered_to]
-            .into_iter()
-            .chain(std::iter::repeat(Position::MAX));
+        let bounds = [bound].into_iter().chain(std::iter::repeat(Position::MAX));
         for (line, bound) in self.applied_lines(node).zip(bounds) {
             let (mut next, mut above) = (Some(line), bound);
             while let Some(line) = next.map(|id| &self.lines[id]) {
