@@ -56,6 +56,7 @@ schedules! {
     far_founder,
     slow_founder,
     unable_successor,
+    joins_beside_held_leader,
     outdated_view,
     two_pending_views,
     joiner_dies,
