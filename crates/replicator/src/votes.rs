@@ -16,7 +16,7 @@ use crate::wire::{Reader, put_count};
 pub(crate) type Ballot = u64;
 
 /// Number of results that are remembered for members that vote late.
-const REMEMBERED: usize = 64;
+pub(crate) const REMEMBERED: usize = 64;
 
 /// Open votes and the results of the last ones: equal on all nodes at equal positions.
 #[derive(Clone, Debug, Default, PartialEq, Hash)]

@@ -108,6 +108,9 @@ pub(crate) struct Voting {
     /// The entries that failed, and had passed commit order here, by the control state when the log began anew. What
     /// happened to them here agrees with that.
     compared: BTreeSet<Seqno>,
+    /// Decisions on entries that have not passed commit order here yet: a donor, or a joiner with a long way to go. The
+    /// control state remembers the last decisions only.
+    ahead: BTreeMap<Seqno, Ballot>,
 }
 
 impl Default for Voting {
@@ -120,6 +123,7 @@ impl Default for Voting {
             snapshot_at: -1,
             in_step_upto: -1,
             compared: BTreeSet::new(),
+            ahead: BTreeMap::new(),
         }
     }
 }
@@ -151,7 +155,7 @@ impl Voting {
             text,
             caller,
         };
-        let decided = context.control().and_then(|c| c.votes.result(seqno));
+        let decided = self.result(context, seqno);
         if decided.is_some() {
             return vec![dispute.settle(seqno, decided)];
         }
@@ -225,6 +229,25 @@ impl Voting {
             .or_else(|| self.end_dispute(seqno, Some(winner)))
     }
 
+    /// Notes a decision on an entry that has not passed commit order here yet. `has_passed`: this seqno has.
+    pub(crate) fn decided_ahead(
+        &mut self,
+        seqno: Seqno,
+        winner: Ballot,
+        has_passed: impl Fn(Seqno) -> bool,
+    ) {
+        while (self.ahead.first_key_value()).is_some_and(|(first, _)| has_passed(*first)) {
+            self.ahead.pop_first();
+        }
+        self.ahead.insert(seqno, winner);
+    }
+
+    /// Returns the cluster's decision on this seqno; None: there was no vote, it is open, or nobody remembers it.
+    fn result(&self, context: &Context, seqno: Seqno) -> Option<Ballot> {
+        let noted = self.ahead.get(&seqno).copied();
+        noted.or_else(|| context.control()?.votes.result(seqno))
+    }
+
     fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
         let (ballot, text) = self.presumed.remove(&seqno)?;
         let mut outputs = Vec::new();
@@ -250,18 +273,21 @@ impl Voting {
     /// Returns true if this node has applied `seqno` without an error, and the cluster has decided that it failed. A
     /// joiner must check that, too: the vote may be over before its ballot counts, or before it has come to that seqno.
     pub(crate) fn contradicts_success(&self, context: &Context, seqno: Seqno) -> bool {
-        let result = context.control().and_then(|c| c.votes.result(seqno));
+        let result = self.result(context, seqno);
         !self.dummies.contains(&seqno) && result.is_some_and(|winner| winner != 0)
     }
 
     /// Notes that the group's log begins anew. `in_step_upto`: the database is in step up to this seqno; None: it is
-    /// not. `has_passed`: this seqno has left commit order. Call it while the control state is still there.
+    /// not. `queued_upto`: the server still gets the entries up to here. `has_passed`: this seqno has left commit order.
+    /// Call it while the control state is still there.
     pub(crate) fn log_begins_anew(
         &mut self,
         context: &Context,
         in_step_upto: Option<Seqno>,
+        queued_upto: Seqno,
         has_passed: impl Fn(Seqno) -> bool,
     ) {
+        self.ahead.split_off(&(queued_upto + 1));
         self.in_step_upto = in_step_upto.unwrap_or(self.in_step_upto);
         if let Some(control) = context.control() {
             let failed = control.votes.failed().filter(|seqno| has_passed(*seqno));
@@ -342,6 +368,7 @@ impl Voting {
     /// over: one [`VotingOutput::MarkSafe`] for each.
     pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> usize {
         self.snapshot_at = seqno;
+        self.ahead = self.ahead.split_off(&(seqno + 1));
         self.lacks = None;
         std::mem::take(&mut self.presumed).len()
     }
@@ -359,64 +386,4 @@ fn may_open(context: &Context, control: &Control, seqno: Seqno) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Options;
-
-    const ERROR: Bytes = Bytes::from_static(b"a, Error_code: 1062;");
-
-    fn disputed(standpoint: Standpoint) -> (Voting, Vec<VotingOutput>) {
-        let context = Context::new(Options::default());
-        let mut voting = Voting::default();
-        let outputs = voting.dispute(&context, (5, &ERROR), Caller::Commit(1), standpoint);
-        (voting, outputs)
-    }
-
-    fn outvoted() -> VotingOutput {
-        VotingOutput::Outvoted {
-            seqno: 5,
-            text: "a, Error_code: 1062;".to_owned(),
-            caller: Caller::Commit(1),
-        }
-    }
-
-    #[test]
-    fn a_voter_waits_for_the_decision() {
-        let (mut voting, outputs) = disputed(Standpoint::Voter);
-        assert_eq!(outputs, [VotingOutput::MarkUnsafe]);
-        assert!(voting.is_disputing());
-        assert_eq!(voting.decided(6, 0), None);
-        let agreed = VotingOutput::Agreed {
-            seqno: 5,
-            caller: Caller::Commit(1),
-        };
-        let settled = voting.decided(5, ballot(5, &ERROR));
-        assert_eq!(settled, Some(vec![agreed, VotingOutput::MarkSafe]));
-        let (mut voting, _) = disputed(Standpoint::Voter);
-        let lost = Some(vec![outvoted(), VotingOutput::MarkSafe]);
-        assert_eq!(voting.decided(5, 0), lost);
-        let (mut voting, _) = disputed(Standpoint::Voter);
-        assert_eq!(voting.abandon_next(), lost);
-        assert_eq!(voting.abandon_next(), None);
-    }
-
-    #[test]
-    fn a_node_that_catches_up_has_lost_and_the_first_to_know_goes_on_until_the_vote() {
-        let (_, outputs) = disputed(Standpoint::Behind);
-        assert_eq!(outputs, [outvoted()]);
-        let (mut voting, outputs) = disputed(Standpoint::FirstToKnow);
-        assert!(matches!(
-            outputs[..],
-            [VotingOutput::MarkUnsafe, VotingOutput::Agreed { .. }]
-        ));
-        let diverged = VotingOutput::Diverged {
-            seqno: 5,
-            text: "a, Error_code: 1062;".to_owned(),
-        };
-        let ended = voting.decided(5, 0);
-        assert_eq!(ended, Some(vec![diverged, VotingOutput::MarkSafe]));
-        let (mut voting, _) = disputed(Standpoint::FirstToKnow);
-        assert_eq!(voting.snapshot_taken(9), 1);
-        assert_eq!(voting.decided(5, 0), None);
-    }
-}
+mod tests;

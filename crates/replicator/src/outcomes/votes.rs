@@ -159,8 +159,11 @@ impl Outcomes<'_> {
         if let Some(outputs) = self.voting.decided(seqno, winner) {
             return self.carry_out(outputs);
         }
-        let is_heeded = self.voting.donor_has_heeded(self.context, seqno);
-        if self.executor.has_passed(seqno) && !is_heeded {
+        let executor = &self.executor;
+        let has_passed = |seqno| executor.has_passed(seqno);
+        if !has_passed(seqno) {
+            self.voting.decided_ahead(seqno, winner, has_passed);
+        } else if !self.voting.donor_has_heeded(self.context, seqno) {
             self.check_success(seqno);
         }
     }

@@ -140,9 +140,10 @@ impl Replicator {
         let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
         let brought_to = is_used.then(|| self.executor.gtid_of(self.executor.top()));
         let in_step = self.transfer.place() == Place::Active;
-        let in_step_upto = in_step.then(|| self.executor.top());
+        let queued_upto = self.executor.top();
+        let in_step_upto = in_step.then_some(queued_upto);
         let has_passed = |seqno| self.executor.has_passed(seqno);
-        (self.voting).log_begins_anew(&self.context, in_step_upto, has_passed);
+        (self.voting).log_begins_anew(&self.context, in_step_upto, queued_upto, has_passed);
         let control = self.context.control();
         // The database may hold entries that only a forced view has committed, which still waits here.
         let waiting = self.intake.configurations();

@@ -36,6 +36,7 @@ mod joining;
 mod joining_forks;
 #[cfg(test)]
 mod large;
+mod late_votes;
 pub mod liar;
 #[cfg(test)]
 mod life;

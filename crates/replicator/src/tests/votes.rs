@@ -25,7 +25,7 @@ fn vote(nodes: usize, errors: &[(usize, &str)]) -> Cluster {
     cluster
 }
 
-fn left(cluster: &Cluster) -> Vec<usize> {
+pub(super) fn left(cluster: &Cluster) -> Vec<usize> {
     (0..cluster.nodes.len())
         .filter(|n| cluster.nodes[*n].closed)
         .collect()
