@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use trireme_engine::Engine;
 use trireme_group as group;
+use trireme_group::Position;
 use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{CommitClock, Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
@@ -131,6 +132,11 @@ impl Core {
     pub fn is_alone(&self) -> bool {
         let is_connected = |line: &Line| line.mesh.peers().next().is_some();
         self.is_resumed() && !self.line.as_ref().is_some_and(is_connected)
+    }
+
+    /// Returns the group's commit point on this node; 0: it is not connected.
+    pub fn committed(&self) -> Position {
+        self.engine.link().map_or(0, |link| link.group.commit())
     }
 
     /// Returns the first of these addresses at which another cluster answered, if no node of the own cluster is

@@ -3,20 +3,47 @@
 
 use std::time::{Duration, Instant};
 
+use trireme_group::Position;
 use trireme_node::setup;
 
 use super::{ConnectError, LIVING_TIMEOUT, POLL, Request};
 use crate::core::Core;
 use crate::node::Node;
 
+/// The end of a wait. It moves while a leader brings this node's log up to date: the node is admitted when it has come to
+/// its own admission there.
+struct Deadline {
+    wait: Duration,
+    until: Instant,
+    committed: Position,
+}
+
+impl Deadline {
+    fn within(wait: Duration) -> Deadline {
+        Deadline {
+            wait,
+            until: Instant::now() + wait,
+            committed: 0,
+        }
+    }
+
+    /// Returns true if the wait is over. `committed`: the group's commit point on this node.
+    fn is_over(&mut self, now: Instant, committed: Position) -> bool {
+        if committed > self.committed {
+            (self.committed, self.until) = (committed, now + self.wait);
+        }
+        now >= self.until
+    }
+}
+
 /// Waits for a primary component that exists now.
 pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
-    let until = Instant::now() + LIVING_TIMEOUT;
+    let mut deadline = Deadline::within(LIVING_TIMEOUT);
     while !is_admitted(node, request, true)? {
         if let Some(reason) = node.peek(|core| core.progress.refused.clone()) {
             return Err(ConnectError::Refused(reason));
         }
-        if Instant::now() >= until {
+        if deadline.is_over(Instant::now(), node.peek(Core::committed)) {
             return Err(no_primary(request, LIVING_TIMEOUT.as_millis() as u64));
         }
         std::thread::sleep(POLL);
@@ -33,7 +60,7 @@ pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<
     let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
     let is_running = node.server.runs();
     let wait = is_running || request.options.bool("pc.wait_prim");
-    let until = Instant::now() + Duration::from_millis(timeout_ms);
+    let mut deadline = Deadline::within(Duration::from_millis(timeout_ms));
     loop {
         let admitted = is_admitted(node, request, has_consent)?;
         let refused = node.peek(|core| core.progress.refused.clone());
@@ -54,7 +81,7 @@ pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<
         if !wait {
             return Ok(());
         }
-        if Instant::now() >= until {
+        if deadline.is_over(Instant::now(), node.peek(Core::committed)) {
             return Err(no_primary(request, timeout_ms));
         }
         std::thread::sleep(POLL);
@@ -80,4 +107,23 @@ fn no_primary(request: &Request, timeout_ms: u64) -> ConnectError {
     let peers = request.cluster.peers.iter().map(ToString::to_string);
     let peers = peers.collect::<Vec<_>>().join(", ");
     ConnectError::NoPrimary { timeout_ms, peers }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_goes_on_while_the_log_grows() {
+        let wait = Duration::from_secs(30);
+        let mut deadline = Deadline::within(wait);
+        let began = deadline.until - wait;
+        let at = |s| began + Duration::from_secs(s);
+        assert!(!deadline.is_over(at(29), 0));
+        assert!(!deadline.is_over(at(29), 7));
+        assert!(!deadline.is_over(at(58), 7));
+        assert!(!deadline.is_over(at(58), 8));
+        assert!(!deadline.is_over(at(87), 8));
+        assert!(deadline.is_over(at(88), 8));
+    }
 }
