@@ -36,6 +36,7 @@ mod joining;
 mod joining_forks;
 #[cfg(test)]
 mod large;
+#[cfg(test)]
 mod late_votes;
 pub mod liar;
 #[cfg(test)]
