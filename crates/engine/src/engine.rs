@@ -342,6 +342,7 @@ impl Engine {
             let hangs = link.flushes.hangs(now_ms) && !planted(Mutant::HangUnseen);
             let config = link.group.config_mut();
             (config.able, config.stuck) = (self.replicator.is_synced(), hangs);
+            config.held = self.replicator.is_held_still();
             let storage = &link.storage;
             let note = link.flushes.hang_note(now_ms, || storage.dir());
             self.notes.extend(note);

@@ -52,6 +52,9 @@ pub struct Config {
     pub preference: Preference,
     /// True while this member may become leader: it is synced.
     pub able: bool,
+    /// The server holds this node still, and entries wait: as a leader it would not learn that others have joined, and give
+    /// nobody a vote.
+    pub held: bool,
     /// True while its disk does not answer: another member should lead.
     pub stuck: bool,
     /// True if this member measures round trips and silences, and transfers leadership by them.
@@ -85,6 +88,7 @@ impl Config {
             bulk_bytes: 2 << 30,
             preference: Preference::Auto,
             able: true,
+            held: false,
             stuck: false,
             measures: true,
             expect: 0,

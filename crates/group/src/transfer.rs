@@ -156,7 +156,7 @@ impl Transfer {
                 ms(own.cost_us)
             ),
             false if config.stuck => "the disk here does not answer".to_owned(),
-            false if !config.able => "this node is not Synced".to_owned(),
+            false if config.held => "the server holds this node still".to_owned(),
             false => "repl.leader".to_owned(),
         };
         self.handing = Some(Handing {
@@ -231,10 +231,8 @@ impl Transfer {
                 .then(b.cost_us.cmp(&a.cost_us))
         })?;
         let config = known.context.config();
-        // While its server holds its node still, this leader does not hear that others have joined: nobody would get a
-        // vote.
-        let is_unable = !config.able && !planted(Mutant::UnableKeepsLeadership);
-        let preference = match config.stuck || is_unable {
+        let is_held = config.held && !planted(Mutant::HeldLeaderStays);
+        let preference = match config.stuck || is_held {
             true => Preference::Never,
             false => config.preference,
         };

@@ -115,7 +115,7 @@ mutants! {
         uncommitted_delivered: UncommittedDelivered,
         leadership_restless: LeadershipRestless,
         leadership_to_unable: LeadershipToUnable,
-        unable_keeps_leadership: UnableKeepsLeadership,
+        held_leader_stays: HeldLeaderStays,
         support_forgotten: SupportForgotten,
         founder_without_all: FounderWithoutAll,
         support_moves_freely: SupportMovesFreely,

@@ -177,6 +177,11 @@ impl Replicator {
         self.local_state().0 == LocalState::Synced
     }
 
+    /// Returns true while the server holds the node still (FLUSH TABLES WITH READ LOCK, say) and entries wait for that.
+    pub fn is_held_still(&self) -> bool {
+        self.callers.is_any_pause() && !self.intake.is_empty()
+    }
+
     /// Returns true if the node is leaving, or has left: it takes no new place.
     pub fn is_leaving(&self) -> bool {
         self.lifecycle.is_leaving()

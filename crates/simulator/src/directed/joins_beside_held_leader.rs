@@ -10,7 +10,7 @@ use super::{Directed, N1, N2, N3, Play, Stage, cluster, row};
 use crate::server::Span;
 
 pub(super) const SCHEDULE: Directed = Directed {
-    mutants: &[Mutant::UnableKeepsLeadership],
+    mutants: &[Mutant::HeldLeaderStays],
     plan: |seed| {
         let mut plan = cluster(3, seed);
         plan.nodes[N1].server.admin.hold_us = Span(25_000_000, 25_000_000);

@@ -3,4 +3,4 @@
 //! It does not hear that others have joined, and gives them no votes: the next death may cost the majority.
 
 pub(crate) const MISTAKE: &str =
-    "a leader keeps leadership while its server holds its node still (rule 2)";
+    "a leader keeps leadership while its server holds it still (rule 2)";
