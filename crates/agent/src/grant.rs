@@ -33,9 +33,10 @@ pub fn grant(grantee: &Grantee<'_>) -> Result<String, NeedsPassword> {
         None => return Err(NeedsPassword),
     };
     let user = format!("{}@{}", quoted(grantee.user), quoted(grantee.host));
-    let mut text = format!(
-        "CREATE USER IF NOT EXISTS {user} IDENTIFIED {identified} WITH MAX_USER_CONNECTIONS {MAX_CONNECTIONS};\n"
-    );
+    let limited = format!("IDENTIFIED {identified} WITH MAX_USER_CONNECTIONS {MAX_CONNECTIONS}");
+    // The second statement gives a user that is there this password.
+    let mut text =
+        format!("CREATE USER IF NOT EXISTS {user} {limited};\nALTER USER {user} {limited};\n");
     if grantee.process {
         text += &format!("GRANT PROCESS ON *.* TO {user};\n");
     }
@@ -61,6 +62,8 @@ mod tests {
     #[test]
     fn the_user_has_no_privileges_and_few_connections() {
         let expected = "CREATE USER IF NOT EXISTS 'trireme-agent'@'localhost' IDENTIFIED VIA unix_socket \
+                        WITH MAX_USER_CONNECTIONS 4;\n\
+                        ALTER USER 'trireme-agent'@'localhost' IDENTIFIED VIA unix_socket \
                         WITH MAX_USER_CONNECTIONS 4;\n";
         assert_eq!(grant(&AGENT).as_deref(), Ok(expected));
     }

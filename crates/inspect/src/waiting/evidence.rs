@@ -61,6 +61,15 @@ pub(super) struct Saved {
     pub(super) safe_to_bootstrap: bool,
 }
 
+impl Saved {
+    /// Returns true if this node stopped last of all. A joiner within its first state transfer writes the same flag, and
+    /// no history.
+    pub(super) fn left_last(&self) -> bool {
+        let has_history = self.uuid.chars().any(|c| c.is_ascii_hexdigit() && c != '0');
+        self.safe_to_bootstrap && has_history
+    }
+}
+
 /// The telling lines of the error log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {

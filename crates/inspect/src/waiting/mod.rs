@@ -69,6 +69,8 @@ struct Position {
     uuid: String,
     seqno: i64,
     safe_to_bootstrap: bool,
+    #[serde(skip)]
+    left_last: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -167,6 +169,7 @@ impl WaitingReport {
                 uuid: text::bounded(&saved.uuid),
                 seqno: saved.seqno,
                 safe_to_bootstrap: saved.safe_to_bootstrap,
+                left_last: saved.left_last(),
             }),
             log: LogFiles {
                 segments: evidence.log.as_ref().map(|log| log.segments),
@@ -218,11 +221,7 @@ impl WaitingReport {
             out += &format!("state file     {} old\n", age(seconds));
         }
         if let Some(saved) = &self.database {
-            let safe = if saved.safe_to_bootstrap {
-                ", left last"
-            } else {
-                ""
-            };
+            let safe = if saved.left_last { ", left last" } else { "" };
             out += &text::wrapped(
                 &format!(
                     "grastate.dat   {}:{}{safe}",

@@ -171,8 +171,9 @@ fn a_server_that_is_down_tells_its_last_error() {
         "mend the cause",
     );
     assert!(!WaitingReport::of(&down).waits);
-    let last = Evidence {
+    let mut last = Evidence {
         saved: Some(Saved {
+            uuid: "6f2c1a4e-0000-0000-0000-000000000001".to_owned(),
             safe_to_bootstrap: true,
             ..Saved::default()
         }),
@@ -180,6 +181,26 @@ fn a_server_that_is_down_tells_its_last_error() {
         ..Evidence::default()
     };
     assert_cause(&last, "the node does not run", "galera_new_cluster");
+    last.state = Some(state(None));
+    assert_plain_start(&last); // a Trireme cluster needs no node to begin
+    last.state = None;
+    last.saved.as_mut().unwrap().uuid = "00000000-0000-0000-0000-000000000000".to_owned();
+    assert_plain_start(&last); // killed within its first state transfer
+}
+
+#[track_caller]
+fn assert_plain_start(evidence: &Evidence) {
+    let report = WaitingReport::of(evidence);
+    assert_eq!(report.remedy, "systemctl start mariadb");
+}
+
+#[test]
+fn who_waits_for_a_majority_names_the_node_with_the_longest_log() {
+    let mut waits = waits("majority").unwrap();
+    waits.text =
+        "missing are n2. Start them. If lost: to go on without them, execute X on n3".to_owned();
+    let cause = "for a majority: missing are n2";
+    assert_cause(&running(state(Some(waits))), cause, "execute X on n3");
 }
 
 #[test]

@@ -72,6 +72,9 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
     }
 }
 
+/// What precedes the operator's decision in a node's words on the majority that it misses.
+const WAY_OUT: &str = "to go on without them, ";
+
 fn silence_s(evidence: &Evidence) -> f64 {
     evidence.state_age_ms as f64 / 1000.0
 }
@@ -105,7 +108,11 @@ fn waiting(evidence: &Evidence, name: &str, state: &StateFile, waits: &Wait) -> 
         "majority" if !missing.is_empty() => verdict_of(
             true,
             format!("{name} has waited {since} for a majority: missing are {missing}"),
-            start,
+            // The node has compared the logs: it names the one that keeps most.
+            match waits.text.split_once(WAY_OUT) {
+                Some((_, how)) => format!("{start}: {}", clipped(how, MAX_TEXT_CHARS)),
+                None => start.to_owned(),
+            },
         ),
         "founders" if !missing.is_empty() => verdict_of(
             true,
@@ -229,8 +236,10 @@ fn down(evidence: &Evidence, name: &str, state: Option<&StateFile>) -> Verdict {
     };
     let remedy = match (&evidence.saved, &evidence.told.error) {
         (_, Some(_)) => "mend the cause, then: systemctl start mariadb",
-        (Some(saved), None) if saved.safe_to_bootstrap => {
-            "systemctl start mariadb; if all nodes are down, this one left last and begins: galera_new_cluster"
+        // Galera's last node begins Trireme's cluster. Later all start in the ordinary way.
+        (Some(saved), None) if state.is_none() && saved.left_last() => {
+            "systemctl start mariadb; if it comes from Galera, and all nodes are down, this one left last and begins: \
+             galera_new_cluster"
         }
         _ => "systemctl start mariadb",
     };

@@ -166,6 +166,10 @@ pub(crate) fn mark_dir(facts: &Facts) -> Finding {
 pub(crate) fn copies(facts: &Facts) -> Finding {
     with_host(facts, |host, _| {
         let told = host.error_log.as_deref().unwrap_or_default();
+        // Of an earlier process: the copy was mended since.
+        let (_, told) = told
+            .rsplit_once("starting as process")
+            .unwrap_or(("", told));
         let is_told = told.contains("copied data directory");
         match (host.same_replica.as_deref(), is_told) {
             (Some([]), false) => {
