@@ -77,12 +77,14 @@ impl Elections<'_> {
         let Some(promises) = asks.and_then(|c| c.promises.as_ref()) else {
             return;
         };
-        let within_ms = self.context.config().leader_timeout_ms;
+        let (now, wait) = (self.context.now(), asks.map(|c| &c.wait));
+        // A member that writes its promise to a slow disk says nothing meanwhile.
+        let asked_ms = wait.map_or(0, |wait| wait.since_asked_ms(now));
+        let within_ms = self.context.config().leader_timeout_ms + asked_ms;
         let hears_missing = self.without_promise(promises).iter().any(|elector| {
             let peer = self.peers.get(*elector);
             peer.is_some_and(|peer| self.known().hears(within_ms, peer))
         });
-        let now = self.context.now();
         let errs = planted(Mutant::OwnDelayIsSilence);
         if let Some(candidacy) = self.role.candidacy_mut() {
             let asked_at = if errs { candidacy.started_at } else { now };

@@ -17,6 +17,7 @@ use crate::ids::{Incarnation, ReplicaId, Term, TimeMs, Uuid};
 use crate::message::{Message, Preference, Promise};
 use crate::role::Role;
 use crate::vote::Vote;
+use crate::yielding::is_automatic;
 
 impl Elections<'_> {
     pub(crate) fn pre_vote(&mut self, from: Incarnation, term: Term) {
@@ -29,8 +30,11 @@ impl Elections<'_> {
             || (self.election_timer).is_missed(self.context.now(), self.context.config())
             || self.component.is_outside()
             || self.known().voice(holder).is_none() && holder != self.my_replica();
+        // An operator has decided, and the decision takes a moment.
+        let is_forced = (self.role.candidacy()).is_some_and(|candidacy| candidacy.forced.is_some());
         let granted = !is_leading
             && missed
+            && !is_forced
             && term.number > self.vote.promised().number
             && !self.branches().may_be_a_copy();
         let promised = self.vote.promised();
@@ -57,9 +61,23 @@ impl Elections<'_> {
         if asks && !planted(Mutant::DeferralOutlivesAttempt) {
             self.election_timer.was_cut_short();
         }
+        self.tell_override_cut_short(replica);
         self.promise_term(term);
         let promise = self.own_promise(term);
         self.send_persisted(from, Message::Promise(promise));
+    }
+
+    /// Tells the operator that the forced view on which this member was about to decide will not be made.
+    fn tell_override_cut_short(&mut self, by: ReplicaId) {
+        let forced = self.role.candidacy().and_then(|candidacy| candidacy.forced);
+        if forced.is_some_and(|id| !is_automatic(&id)) {
+            let text = format!(
+                "pc.bootstrap had no effect: replica {} stood for leadership meanwhile; if there is still no primary \
+                 component, repeat it",
+                by.0
+            );
+            self.out.note(text);
+        }
     }
 
     /// False for a primary member that hears a majority: an override would take that majority's commits away.

@@ -2,14 +2,14 @@
 //!
 //! A member that has not promised may hold a longer log, which the forced view would drop. So time in which the others
 //! could not answer counts for nothing: the time until the own promise was on disk, and a pause of this process. A
-//! member that was just heard may be writing its promise to a slow disk.
+//! member that was heard just before may be writing its promise to a slow disk.
 
 use crate::ids::TimeMs;
 
 /// The wait for members that say nothing.
 const SILENT_MS: TimeMs = 300;
 
-/// The wait while a member that has not promised is heard: two flushes of a slow disk on either side.
+/// The wait for a member that was heard when it was asked, or since: its disk may need long for two flushes.
 const HEARD_MS: TimeMs = 2_000;
 
 /// The wait of one candidacy. Only ticks move it, because a process that was paused reads its input first.
@@ -30,7 +30,13 @@ impl ForcedWait {
         self.asked_at.get_or_insert(asked_at);
     }
 
-    /// Notes whether the wait is over. `hears_missing`: a member that has not promised is heard.
+    /// Returns the time since the others were asked.
+    pub(crate) fn since_asked_ms(&self, now: TimeMs) -> TimeMs {
+        self.asked_at.map_or(0, |at| now.saturating_sub(at))
+    }
+
+    /// Notes whether the wait is over. `hears_missing`: a member that has not promised was heard when it was asked, or
+    /// since.
     pub(crate) fn tick(&mut self, now: TimeMs, hears_missing: bool) {
         let wait_ms = if hears_missing { HEARD_MS } else { SILENT_MS };
         if self.asked_at.is_some_and(|at| now >= at + wait_ms) {

@@ -11,6 +11,7 @@
 mod address;
 mod conflicts;
 mod doctor;
+mod error_log;
 mod local;
 mod log_reach;
 mod losses;

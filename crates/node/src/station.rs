@@ -178,10 +178,10 @@ fn take<S: Station + ?Sized>(station: &mut S, now: u64, event: MeshEvent) {
             }
             return;
         }
+        // Another process may have called itself so there, and have gone before it was refused.
         MeshEvent::Refused {
             peer: Some((incarnation, replica)),
             ..
-            // Another process may have called itself so there, and have gone before it was refused.
         } if other_replica(station, incarnation, replica).is_none() => Event::PeerDead {
             incarnation: incarnation_id(incarnation),
         },

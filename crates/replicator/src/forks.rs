@@ -83,6 +83,11 @@ impl Forks {
         self.0.iter().copied().filter(|(id, _)| !is_choice(id))
     }
 
+    /// Returns true if these are all overrides that are known here.
+    pub(crate) fn are_overrides(&self, ids: &[Uuid]) -> bool {
+        self.overrides().count() == ids.len() && ids.iter().all(|id| self.has(id))
+    }
+
     /// Returns true if both have the same choices.
     pub(crate) fn has_choices_of(&self, other: &Forks) -> bool {
         let lacks = |there: &Forks, (id, _): &Fork| is_choice(id) && !there.has(id);

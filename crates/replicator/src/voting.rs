@@ -244,8 +244,8 @@ impl Voting {
 
     /// Returns the cluster's decision on this seqno; None: there was no vote, it is open, or nobody remembers it.
     fn result(&self, context: &Context, seqno: Seqno) -> Option<Ballot> {
-        let noted = self.ahead.get(&seqno).copied();
-        noted.or_else(|| context.control()?.votes.result(seqno))
+        let replicated = context.control().and_then(|c| c.votes.result(seqno));
+        replicated.or_else(|| self.ahead.get(&seqno).copied())
     }
 
     fn end_presumed(&mut self, seqno: Seqno, winner: Ballot) -> Option<Vec<VotingOutput>> {
@@ -278,16 +278,16 @@ impl Voting {
     }
 
     /// Notes that the group's log begins anew. `in_step_upto`: the database is in step up to this seqno; None: it is
-    /// not. `queued_upto`: the server still gets the entries up to here. `has_passed`: this seqno has left commit order.
+    /// not. `decided_upto`: the decisions on entries up to here count on the new log, too. `has_passed`: this seqno has left commit order.
     /// Call it while the control state is still there.
     pub(crate) fn log_begins_anew(
         &mut self,
         context: &Context,
         in_step_upto: Option<Seqno>,
-        queued_upto: Seqno,
+        decided_upto: Seqno,
         has_passed: impl Fn(Seqno) -> bool,
     ) {
-        self.ahead.split_off(&(queued_upto + 1));
+        self.ahead.split_off(&(decided_upto + 1));
         self.in_step_upto = in_step_upto.unwrap_or(self.in_step_upto);
         if let Some(control) = context.control() {
             let failed = control.votes.failed().filter(|seqno| has_passed(*seqno));

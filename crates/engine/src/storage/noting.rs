@@ -105,7 +105,7 @@ impl Storage {
     pub fn close(&mut self) -> Result<(), LogError> {
         self.drop_staged();
         if self.is_given_up {
-            return Ok(()); // nobody knows what is left
+            return Ok(()); // the files left are unknown
         }
         if self.log.as_ref().is_some_and(|log| !log.is_published()) {
             self.log = None;
@@ -152,8 +152,8 @@ impl Storage {
     }
 
     /// Saves the session. Costs nothing if it is saved already. The session of a log that is not published is saved by
-    /// [`Storage::publish`]. Beside a log that could not be begun anew, the server still applies what it has got: the
-    /// next process finds the notes on that.
+    /// [`Storage::publish`]. Beside a log that could not be begun anew, the server still applies its queued entries:
+    /// the next process finds the notes on them.
     pub(crate) fn save_session(&mut self) -> Result<(), LogError> {
         let bytes = self.session.encode();
         if self.is_given_up {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The server goes on with what it has got, DDL among it.
+    /// The server goes on with its queued entries, DDL among them.
     #[test]
     fn notes_are_kept_beside_a_log_that_could_not_be_begun_anew() {
         let gtid = Gtid {

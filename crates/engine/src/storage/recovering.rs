@@ -156,7 +156,7 @@ impl Storage {
         self.notes.extend(damage);
         // The earlier process may have died while entries were on their way to the disk, or because the disk refused
         // them. Write and flush again, in every mode: this process acknowledges them anew, and the operating system may
-        // drop from its cache what it counts as written.
+        // drop pages that it counts as written.
         match planted(Mutant::CacheCountsAsDisk) {
             true => log.flush()?,
             false => log.flush_anew()?,

@@ -153,8 +153,8 @@ fn after_a_failed_device_a_member_counts_as_one_that_may_have_forgotten() {
     }
 }
 
-/// A flush fails, and the cache goes on showing what it has given up. The next process writes it again before it
-/// acknowledges anything.
+/// A flush fails, and the cache goes on showing the entries. The next process writes them again before it acknowledges
+/// anything.
 #[test]
 fn a_log_that_is_taken_up_is_on_the_disk() {
     for durability in [Durability::Os, Durability::Memory] {

@@ -1,7 +1,8 @@
 //! A candidate for a forced view waits for the promises of the members that could have answered (rule 11).
 
 use super::branches::force;
-use super::cores::Cores;
+use super::cores::{Cores, replica};
+use crate::ids::Term;
 use crate::message::Message;
 
 /// Nodes 2, 3 and 4 have lost the others, and have no majority. Node 4 alone of them has an entry that is committed.
@@ -73,4 +74,27 @@ fn it_does_not_wait_long_for_the_silent() {
     force(&mut cores, 2);
     cores.pass(600);
     assert_eq!(cores.members(2).len(), 2);
+}
+
+/// Another member that stands meanwhile does not overtake the operator's decision.
+#[test]
+fn it_grants_no_pre_vote_meanwhile() {
+    let mut cores = one_holds_more();
+    cores.lines_ms.insert((4, 2), 700);
+    cores.pass(1_000);
+    force(&mut cores, 2);
+    cores.arrived.clear();
+    let term = Term {
+        number: cores.nodes[2].group.term().number + 1,
+        replica: replica(3),
+    };
+    cores.say(3, 2, Message::PreVote { term });
+    let replies = cores
+        .arrived
+        .iter()
+        .filter_map(|(to, message)| match message {
+            Message::PreVoteReply { granted, .. } => Some((*to, *granted)),
+            _ => None,
+        });
+    assert_eq!(replies.collect::<Vec<_>>(), [(3, false)]);
 }

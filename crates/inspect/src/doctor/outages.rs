@@ -1,5 +1,7 @@
 //! The lengths of restarts, from the server's error log. Pure.
 
+use crate::error_log::is_start;
+
 /// Returns the longest restart in seconds: from a server's last line until the node was synced again; None if the log
 /// shows no restart.
 pub(crate) fn longest_outage_s(error_log: &str) -> Option<f64> {
@@ -8,7 +10,7 @@ pub(crate) fn longest_outage_s(error_log: &str) -> Option<f64> {
     let mut longest: Option<i64> = None;
     for line in error_log.lines() {
         let Some(at) = seconds(line) else { continue };
-        if line.contains("starting as process") {
+        if is_start(line) {
             went = went.or(last);
         }
         if line.contains("Server status change joined -> synced")
@@ -62,10 +64,10 @@ nonsense
 
     #[test]
     fn the_longest_restart_counts() {
-        assert_eq!(longest_outage_s(LOG), Some(80.0));
+        assert_eq!(longest_outage_s(LOG), Some(120.0));
         assert_eq!(longest_outage_s(""), None);
         assert_eq!(
-            longest_outage_s("\u{1b}\u{fffd} hostile é starting as process"),
+            longest_outage_s("\u{1b}\u{fffd} hostile é starting as process 7"),
             None
         );
     }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::error_log::is_start;
 use crate::local::{LogFiles, end_of, file_names, journal, log_files, replica, small};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
@@ -219,7 +220,7 @@ pub(super) fn told(log: &str) -> Told {
         "has not ended for",
     ];
     for line in log.lines() {
-        if line.contains("starting as process") {
+        if is_start(line) {
             told = Told::default();
         }
         let Some((_, text)) = line.split_once("] ") else {
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn the_last_start_of_an_error_log_counts() {
         let log = "2026-11-25 [ERROR] WSREP: old\n\
-                   2026-11-25 0 [Note] mariadbd starting as process 7 ...\n\
+                   2026-11-25 0 [Note] Starting MariaDB 10.11.19-MariaDB-0+deb12u1 as process 7\n\
                    2026-11-25 0 [Note] WSREP: waiting for a majority of the last view: missing are n2\n\
                    2026-11-25 0 [ERROR] WSREP: disk is full\n";
         let found = told(log);

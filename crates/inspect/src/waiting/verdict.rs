@@ -72,7 +72,7 @@ pub(super) fn verdict(evidence: &Evidence) -> Verdict {
     }
 }
 
-/// What precedes the operator's decision in a node's words on the majority that it misses.
+/// The words before the operator's decision, in a node's text on the majority that it misses.
 const WAY_OUT: &str = "to go on without them, ";
 
 fn silence_s(evidence: &Evidence) -> f64 {

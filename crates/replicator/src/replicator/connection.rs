@@ -140,11 +140,14 @@ impl Replicator {
         let is_used = self.lifecycle.is_connected() && !self.executor.history().is_nil();
         let brought_to = is_used.then(|| self.executor.gtid_of(self.executor.top()));
         let in_step = self.transfer.place() == Place::Active;
+        let control = self.context.control();
         let queued_upto = self.executor.top();
         let in_step_upto = in_step.then_some(queued_upto);
+        // Another branch may have dropped the ballots.
+        let is_same_branch = control.is_some_and(|c| c.forks.are_overrides(&checkpoint.overrides));
+        let decided_upto = if is_same_branch { queued_upto } else { -1 };
         let has_passed = |seqno| self.executor.has_passed(seqno);
-        (self.voting).log_begins_anew(&self.context, in_step_upto, queued_upto, has_passed);
-        let control = self.context.control();
+        (self.voting).log_begins_anew(&self.context, in_step_upto, decided_upto, has_passed);
         // The database may hold entries that only a forced view has committed, which still waits here.
         let waiting = self.intake.configurations();
         let forks = waiting

@@ -30,7 +30,7 @@ fn play(stage: &mut Stage) -> Play {
     stage.pass_ms(1_000);
     stage.check("n4 lacks X", stage.holds(N4, x).is_none())?;
     stage.hang(N4, 400);
-    stage.hang(N5, 600);
+    stage.hang(N5, 1_600);
     stage.strike(Fault::Override { node: N4 });
     stage.until("n4 is primary", |s| {
         s.component_state(N4) == ComponentState::Primary

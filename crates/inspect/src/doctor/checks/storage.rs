@@ -3,6 +3,7 @@
 use crate::doctor::facts::{Facts, Host, list};
 use crate::doctor::finding::Finding;
 use crate::doctor::outages::longest_outage_s;
+use crate::error_log::since_last_start;
 use crate::log_reach::{Reach, log_reach};
 use crate::node::{Node, bytes};
 
@@ -165,11 +166,8 @@ pub(crate) fn mark_dir(facts: &Facts) -> Finding {
 
 pub(crate) fn copies(facts: &Facts) -> Finding {
     with_host(facts, |host, _| {
-        let told = host.error_log.as_deref().unwrap_or_default();
-        // Of an earlier process: the copy was mended since.
-        let (_, told) = told
-            .rsplit_once("starting as process")
-            .unwrap_or(("", told));
+        // An earlier process may have told of a copy that was mended since.
+        let told = since_last_start(host.error_log.as_deref().unwrap_or_default());
         let is_told = told.contains("copied data directory");
         match (host.same_replica.as_deref(), is_told) {
             (Some([]), false) => {

@@ -262,7 +262,7 @@ fn files_that_were_not_read_do_not_pass() {
     // The copy was mended since: it joined as a new node.
     let host = facts.host.as_mut().unwrap();
     let told = host.error_log.as_mut().unwrap();
-    *told += "\n[Note] mariadbd (server 10.11.19) starting as process 8 ...";
+    *told += "\n[Note] Starting MariaDB 10.11.19-MariaDB-0+deb12u1 as process 8";
     let report = DoctorReport::of(&facts);
     assert_eq!(check(&report, "copied-data").result, Outcome::Unknown);
 }
