@@ -83,6 +83,7 @@ fn it_grants_no_pre_vote_meanwhile() {
     cores.lines_ms.insert((4, 2), 700);
     cores.pass(1_000);
     force(&mut cores, 2);
+    cores.pass(600);
     cores.arrived.clear();
     let term = Term {
         number: cores.nodes[2].group.term().number + 1,
