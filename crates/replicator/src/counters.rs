@@ -32,7 +32,8 @@ impl Average {
 pub(crate) struct QueueMeter {
     average: Average,
     max: u64,
-    min: u64,
+    /// None: nothing was inserted.
+    min: Option<u64>,
 }
 
 impl QueueMeter {
@@ -41,7 +42,9 @@ impl QueueMeter {
         let length = length as u64;
         self.average.add(length as f64);
         self.max = self.max.max(length);
-        self.min = self.min.min(length);
+        // It was shortest right before an insertion.
+        let before = length.saturating_sub(1);
+        self.min = Some(self.min.map_or(before, |min| min.min(before)));
     }
 
     pub(crate) fn length(&self, now: usize) -> QueueLength {
@@ -49,7 +52,7 @@ impl QueueMeter {
         QueueLength {
             now,
             max: self.max.max(now),
-            min: self.min.min(now),
+            min: self.min.map_or(now, |min| min.min(now)),
             avg: self.average.get(),
         }
     }
@@ -116,5 +119,21 @@ impl Counters {
         self.deps_distance.add((seqno - outcome.depends_on) as f64);
         self.cert_interval
             .add((seqno - last_seen - 1).max(0) as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standing_queue_has_a_least_length() {
+        let mut meter = QueueMeter::default();
+        assert_eq!(meter.length(5).min, 5);
+        meter.queued(8);
+        meter.queued(10);
+        let length = meter.length(9);
+        assert_eq!((length.min, length.max, length.now), (7, 10, 9));
+        assert_eq!(meter.length(3).min, 3);
     }
 }

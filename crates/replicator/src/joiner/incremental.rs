@@ -137,7 +137,7 @@ impl Joiner<'_> {
         };
         let task = Task::View(self.primary_view(next, &configuration));
         self.ist_begins(&task);
-        self.ist_entry(task, Payload::None);
+        self.ist_entry(task, Payload::None, 0);
         self.database.enters(next, configuration);
         true
     }
@@ -252,12 +252,12 @@ impl Joiner<'_> {
         view
     }
 
-    fn ist_entry(&mut self, task: Task, payload: Payload) {
+    fn ist_entry(&mut self, task: Task, payload: Payload, len_bytes: usize) {
         let Some(ist) = self.transfer.ist_mut() else {
             return;
         };
         let seqno = ist.took_next();
-        self.counters.received(0);
+        self.counters.received(len_bytes);
         self.executor.enqueue(task, Some(seqno), payload);
     }
 
@@ -272,7 +272,11 @@ impl Joiner<'_> {
                 break;
             };
             self.ist_begins(&task);
-            self.ist_entry(task, payload);
+            let len_bytes = match &record.delivery {
+                Delivery::Submission { payload, .. } => payload.len(),
+                Delivery::Configuration(_) => 0,
+            };
+            self.ist_entry(task, payload, len_bytes);
             if let Delivery::Configuration(configuration) = &record.delivery {
                 (self.database).enters(record.seqno, configuration.clone());
             }

@@ -244,7 +244,7 @@ impl Replicator {
         }
         let forgotten = id.incarnation == self.context.me() && planted(Mutant::AbandonedNotApplied);
         // A write-set of another member, or one that its client has given up (rule 7): applied like another member's.
-        self.counters.received(write_set.data.len());
+        self.counters.received(write_set.len_bytes());
         self.flow_control.received(id.incarnation);
         let is_abandoned = is_abandoned_fragment(&self.context, id, &write_set);
         if is_abandoned {

@@ -63,10 +63,15 @@ pub(crate) fn free_space(facts: &Facts) -> Finding {
     })
 }
 
+/// The bytes that the log adds to each write-set (docs/sizing.md).
+const ENTRY_BYTES: f64 = 144.0;
+
 pub(crate) fn backlog(facts: &Facts) -> Finding {
     with_host(facts, |host, node| {
-        let written = ["wsrep_replicated_bytes", "wsrep_received_bytes"];
-        let written: f64 = written.iter().filter_map(|name| node.number(name)).sum();
+        let sum = |names: [&str; 2]| -> f64 { names.iter().filter_map(|n| node.number(n)).sum() };
+        let entries = sum(["wsrep_replicated", "wsrep_received"]);
+        let bytes = sum(["wsrep_replicated_bytes", "wsrep_received_bytes"]);
+        let written = bytes + ENTRY_BYTES * entries;
         let (Some(counted_s), Some((free, _))) = (node.counted_s(), host.log_volume) else {
             return Finding::unknown("the volume of the log cannot be examined");
         };
