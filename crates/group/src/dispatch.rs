@@ -141,7 +141,10 @@ impl Group {
     pub fn next_deadline(&self) -> TimeMs {
         let mut deadline = self.context.heartbeat_due_at();
         let awaits_large = Dissemination::awaits_large(self.known(), self.matching.incoming());
-        if let Some(at) = self.matching.pulls_at().filter(|_| !awaits_large) {
+        // Without a leader there is nobody to ask.
+        let leader = self.known().leader_of(self.vote.promised());
+        let asks = leader.is_some() && !awaits_large;
+        if let Some(at) = self.matching.pulls_at().filter(|_| asks) {
             deadline = deadline.min(at.max(self.context.now() + 1));
         }
         let stands_at = stands_at(

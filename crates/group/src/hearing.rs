@@ -25,12 +25,13 @@ impl Group {
         let status = Message::Status(self.membership().status_for(incarnation));
         self.send(incarnation, status);
         self.membership().tell_expectation(vec![incarnation]);
-        let offer = (self.dissemination).offer_anew(known!(self), incarnation);
-        self.membership().disseminate(offer);
         if self.membership().voice_of_term() == Some(incarnation) {
-            // Submissions may be lost with the old connection, and no other message tells of that.
+            // Submissions may be lost with the old connection, and no other message tells of that. They come before the
+            // offer, by which the other side drops payloads that are not submitted.
             self.membership().resend_own(0);
         }
+        let offer = (self.dissemination).offer_anew(known!(self), incarnation);
+        self.membership().disseminate(offer);
     }
 
     pub(crate) fn peer_down(&mut self, incarnation: Incarnation) {
@@ -64,9 +65,9 @@ impl Group {
         self.send(incarnation, status);
         let status = Message::Status(self.membership().status_for(incarnation));
         self.send(incarnation, status);
+        self.membership().resend_own(0);
         let offer = (self.dissemination).offer_anew(known!(self), incarnation);
         self.membership().disseminate(offer);
-        self.membership().resend_own(0);
     }
 
     /// This process did not run, or its machine slept. The silence of the others in that time proves nothing (rule 2),
@@ -167,7 +168,9 @@ impl Group {
             // The status is not older than the view that this member has committed.
             self.membership().declare_non_primary();
         }
-        let stalled = (self.matching).has_stalled(status.end, self.log.tail().end());
+        // While it fetches a bulk payload, the leader may have sent a full window: no records are lost.
+        let stalled = (self.matching).has_stalled(status.end, self.log.tail().end())
+            && !self.membership().awaits_large();
         if news {
             self.matching.ask_at_once();
             self.membership().go_on_leaving();

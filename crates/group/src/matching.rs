@@ -99,6 +99,12 @@ impl Matching {
         self.incoming.back().map_or(end, |entry| entry.position)
     }
 
+    /// True if this order record waits here.
+    pub(crate) fn has_record(&self, position: Position, term: Term) -> bool {
+        let found = (self.incoming).binary_search_by_key(&position, |entry| entry.position);
+        found.is_ok_and(|index| self.incoming[index].term == term)
+    }
+
     pub(crate) fn hole_since(&self) -> Option<TimeMs> {
         self.hole_since
     }

@@ -157,8 +157,7 @@ impl Replica<'_> {
         self.component.majority_mut().heard(self.context.now());
         let expected = self.matching.expected(self.log.tail().end());
         let prev_known = append.prev_position <= self.log.committed().position
-            || (self.matching.incoming().iter())
-                .any(|e| e.position == append.prev_position && e.term == append.prev_term)
+            || (self.matching).has_record(append.prev_position, append.prev_term)
             || self.log.tail().term_at(append.prev_position) == Some(append.prev_term);
         if append.prev_position > expected || !prev_known {
             self.membership().ask_catch_up(from);

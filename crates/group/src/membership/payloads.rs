@@ -130,7 +130,7 @@ impl Membership<'_> {
     }
 
     /// True if the first order record waits for a bulk payload: this member fetches it, and needs no catch-up.
-    fn awaits_large(&self) -> bool {
+    pub(crate) fn awaits_large(&self) -> bool {
         Dissemination::awaits_large(self.known(), self.matching.incoming())
     }
 
