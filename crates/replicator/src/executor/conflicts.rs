@@ -86,7 +86,7 @@ impl Conflicts {
         winner: Option<Winner>,
         (is_sent, is_known): (bool, bool),
     ) {
-        self.counts.brute_force_abort += u64::from(is_known && !is_sent);
+        self.counts.brute_force_abort += u64::from(!is_sent);
         if is_known {
             self.wait(trx, ConflictKind::BruteForceAbort, seqno, winner);
         }
