@@ -73,13 +73,15 @@ impl Elections<'_> {
     /// Called by the tick: goes on with the wait of a candidate for a forced view.
     fn watch_forced(&mut self) {
         let asks = |c: &&Candidacy| c.forced.is_some() && self.vote.persisted() >= c.term;
-        let asks = self.role.candidacy().filter(asks);
-        let Some(promises) = asks.and_then(|c| c.promises.as_ref()) else {
+        let Some(candidacy) = self.role.candidacy().filter(asks) else {
             return;
         };
-        let (now, wait) = (self.context.now(), asks.map(|c| &c.wait));
+        let Some(promises) = &candidacy.promises else {
+            return;
+        };
+        let now = self.context.now();
         // A member that writes its promise to a slow disk says nothing meanwhile.
-        let asked_ms = wait.map_or(0, |wait| wait.since_asked_ms(now));
+        let asked_ms = candidacy.wait.since_asked_ms(now);
         let within_ms = self.context.config().leader_timeout_ms + asked_ms;
         let hears_missing = self.without_promise(promises).iter().any(|elector| {
             let peer = self.peers.get(*elector);

@@ -1,7 +1,7 @@
 //! The server's error log: where a process begins in it.
 
-/// The part of a start's line that all versions print: "Starting MariaDB ... as process 7" (10.11.19 of Debian, measured), or
-/// "mariadbd (server 10.11.18) starting as process 7 ...".
+/// The part of a start's line that all versions print: "Starting MariaDB ... as process 7" (10.11.19 of Debian,
+/// measured), or "mariadbd (server 10.11.18) starting as process 7 ...".
 const START: &str = " as process ";
 
 /// Returns true for a line with which a server begins.

@@ -278,8 +278,8 @@ impl Voting {
     }
 
     /// Notes that the group's log begins anew. `in_step_upto`: the database is in step up to this seqno; None: it is
-    /// not. `decided_upto`: the decisions on entries up to here count on the new log, too. `has_passed`: this seqno has left commit order.
-    /// Call it while the control state is still there.
+    /// not. `decided_upto`: the decisions on entries up to here count on the new log, too. `has_passed`: this seqno has
+    /// left commit order. Call it while the control state is still there.
     pub(crate) fn log_begins_anew(
         &mut self,
         context: &Context,

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::cores::Cores;
+use super::large;
 use crate::message::Message;
 
 const PAYLOAD_BYTES: usize = 8 << 10;
@@ -170,4 +171,35 @@ fn it_is_known_what_the_others_hold() {
     cores.cut.clear();
     cores.pass(1_000);
     assert_eq!((held(&cores, 0, 2), held(&cores, 1, 2)), (commit, commit));
+}
+
+/// The leader's window for it is full. It has lost no order records, and asks for none again.
+#[test]
+fn who_fetches_a_large_payload_is_sent_each_record_once() {
+    let mut cores = large::cores(3);
+    for node in &mut cores.nodes {
+        node.group.config_mut().window_bytes = 50_000;
+    }
+    cores.part(&[1], &[2]);
+    large::spread(&mut cores, 1, 1);
+    cores.lost = |message| matches!(message, Message::Part { .. });
+    large::submit(&mut cores, 1, 1, 1);
+    for number in 1..=3_000 {
+        cores.submit_bytes(0, number, vec![7; 90].into());
+    }
+    cores.arrived.clear();
+    cores.pass(3_000);
+    let mut positions = Vec::new();
+    for (to, message) in &cores.arrived {
+        if let (2, Message::Append(append)) = (to, message) {
+            positions.extend(append.entries.iter().map(|entry| entry.position));
+        }
+    }
+    let sent = positions.len();
+    positions.sort_unstable();
+    positions.dedup();
+    assert_eq!(sent, positions.len(), "some records came again");
+    cores.lost = |_| false;
+    cores.pass(3_000);
+    assert_eq!(cores.delivered(2), 3_001);
 }

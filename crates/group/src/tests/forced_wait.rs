@@ -54,13 +54,18 @@ fn its_own_pause_is_not_the_silence_of_others() {
     goes_on_with_all(&mut cores);
 }
 
-/// Node 4's promise is late, and node 4 is heard meanwhile.
-#[test]
-fn it_waits_longer_while_a_member_is_heard() {
+/// Node 2 is about to make a forced view. Node 4's promise is late, and node 4 is heard meanwhile.
+fn one_promises_late() -> Cores {
     let mut cores = one_holds_more();
     cores.lines_ms.insert((4, 2), 700);
     cores.pass(1_000);
     force(&mut cores, 2);
+    cores
+}
+
+#[test]
+fn it_waits_longer_while_a_member_is_heard() {
+    let mut cores = one_promises_late();
     goes_on_with_all(&mut cores);
 }
 
@@ -79,10 +84,7 @@ fn it_does_not_wait_long_for_the_silent() {
 /// Another member that stands meanwhile does not overtake the operator's decision.
 #[test]
 fn it_grants_no_pre_vote_meanwhile() {
-    let mut cores = one_holds_more();
-    cores.lines_ms.insert((4, 2), 700);
-    cores.pass(1_000);
-    force(&mut cores, 2);
+    let mut cores = one_promises_late();
     cores.pass(600);
     cores.arrived.clear();
     let term = Term {

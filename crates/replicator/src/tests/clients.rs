@@ -98,6 +98,11 @@ impl Cluster {
         );
         let server = &mut self.nodes[joiner].server;
         (server.database, server.commits) = (database, commits);
+        self.snapshot_ends(donor, joiner, gtid);
+    }
+
+    /// The donor's script has copied its database of this position to the joiner.
+    pub fn snapshot_ends(&mut self, donor: usize, joiner: usize, gtid: Gtid) {
         self.call(donor, |ticket| Event::SstSent {
             ticket,
             gtid,

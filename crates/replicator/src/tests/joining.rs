@@ -97,16 +97,7 @@ fn a_snapshot_behind_the_join_is_completed_from_the_log() {
     cluster.join(joiner, Gtid::UNDEFINED, false);
     cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
     cluster.settle();
-    cluster.call(0, |ticket| Event::SstSent {
-        ticket,
-        gtid: behind,
-        rcode: 0,
-    });
-    cluster.call(joiner, |ticket| Event::SstReceived {
-        ticket,
-        gtid: behind,
-        rcode: 0,
-    });
+    cluster.snapshot_ends(0, joiner, behind);
     cluster.settle();
     assert_eq!(cluster.comment(1), "Synced");
     cluster.assert_settled();

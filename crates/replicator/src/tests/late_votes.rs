@@ -6,7 +6,8 @@ use super::votes::left;
 use crate::votes::REMEMBERED;
 use crate::{Event, Gtid, Seqno};
 
-/// Total-order actions that fail on node 0, and on these other nodes. The first one fails there only if `first_fails_late`.
+/// Total-order actions that fail on node 0, and on these other nodes: there the first one fails only if
+/// `first_fails_late`.
 fn fail_many(cluster: &mut Cluster, others: &[usize], first_fails_late: bool) {
     for number in 0..=REMEMBERED as u64 {
         let seqno: Seqno = cluster.nodes[0].replicator.last_seqno().unwrap() + 1;
@@ -50,16 +51,7 @@ fn who_joins_heeds_every_vote_behind_its_snapshot() {
         cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
         cluster.settle();
         fail_many(&mut cluster, &[joiner], agrees);
-        cluster.call(0, |ticket| Event::SstSent {
-            ticket,
-            gtid: behind,
-            rcode: 0,
-        });
-        cluster.call(joiner, |ticket| Event::SstReceived {
-            ticket,
-            gtid: behind,
-            rcode: 0,
-        });
+        cluster.snapshot_ends(0, joiner, behind);
         cluster.settle();
         let expected: &[usize] = if agrees { &[] } else { &[joiner] };
         assert_eq!(left(&cluster), expected);
