@@ -18,6 +18,7 @@ pub mod datadir;
 pub mod directories;
 pub mod interrupt;
 mod mark;
+pub mod network;
 pub mod node;
 mod node_error;
 pub mod output;

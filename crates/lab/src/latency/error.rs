@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use trireme_testbed::cpu_share::CpuShareError;
 use trireme_testbed::interrupt::{self, Interrupted};
+use trireme_testbed::network::NetworkError;
 use trireme_testbed::packages::PackageError;
 use trireme_testbed::preload::PreloadError;
 use trireme_testbed::sql::SqlError;
@@ -12,7 +13,6 @@ use trireme_testbed::sysbench::SysbenchError;
 use trireme_testbed::verify::VerifyError;
 use trireme_testbed::{ClusterError, NodeError};
 
-use super::network::NetworkError;
 use crate::frame::LabError;
 use crate::oltp::OltpError;
 
@@ -32,7 +32,7 @@ pub enum LatencyError {
     #[error(transparent)]
     Package(#[from] PackageError),
     /// The private network cannot be made.
-    #[error(transparent)]
+    #[error("{0}; or leave these parts out: --part windows")]
     Network(#[from] NetworkError),
     /// The processor cannot be limited.
     #[error(transparent)]

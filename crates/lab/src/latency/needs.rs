@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use trireme_testbed::Server;
 use trireme_testbed::cpu_share::CpuShare;
+use trireme_testbed::network::Network;
 use trireme_testbed::packages;
 
 use super::error::LatencyError;
-use super::network::Network;
 use super::plan::Part;
 use super::site::ROWS;
 use super::table;

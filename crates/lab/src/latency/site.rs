@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trireme_testbed::cluster::{Cluster, START_TIMEOUT};
+use trireme_testbed::network::Network;
 use trireme_testbed::node::StartMode;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::systems::{Durability, System};
 
 use super::error::LatencyError;
-use super::network::Network;
 
 /// The database of all loads.
 pub const DATABASE: &str = "sbtest";

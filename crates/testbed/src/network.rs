@@ -1,7 +1,7 @@
-//! The network between the nodes of one trial, with chosen delays and cuts.
+//! A private network between the nodes of a cluster, with chosen delays and cuts.
 //!
-//! The kernel here has no netem. Each node runs in a [`Namespace`] whose only way out is a TUN device. The [`Router`]
-//! carries the packets between the nodes, late or not at all.
+//! The kernel here has no netem. Each node runs in a [`Namespace`] whose only way out is a TUN device. A thread of
+//! this program carries the packets between the nodes, late or not at all.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::namespace::Namespace;
-use super::router::{Router, Wires};
-use trireme_testbed::packages::PackageError;
+use crate::packages::PackageError;
+use router::{Router, Wires};
+
+mod namespace;
+mod router;
+
+pub use namespace::Namespace;
 
 /// The reason why there is no network.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A namespace cannot be made.
-    #[error(
-        "cannot make a network namespace ({0}); this part needs root: sudo trireme bench latency ..., or leave it out: --part windows"
-    )]
+    #[error("cannot make a network namespace ({0}); needs root: sudo")]
     Namespace(io::Error),
     /// A TUN device cannot be made.
     #[error("cannot make a TUN device ({0}); needs root and /dev/net/tun: modprobe tun")]
@@ -37,7 +39,7 @@ pub enum NetworkError {
     Package(#[from] PackageError),
 }
 
-/// The network between the nodes of one trial. Dropping it ends the router.
+/// A network between nodes. Dropping it ends the router.
 pub struct Network {
     namespaces: Vec<Namespace>,
     wires: Arc<Wires>,
@@ -101,7 +103,7 @@ fn address(i: usize) -> Ipv4Addr {
 }
 
 /// The node with this address.
-pub(super) fn node_at(address: [u8; 4], nodes: usize) -> Option<usize> {
+fn node_at(address: [u8; 4], nodes: usize) -> Option<usize> {
     (0..nodes).find(|i| self::address(*i).octets() == address)
 }
 

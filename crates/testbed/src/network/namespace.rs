@@ -11,8 +11,8 @@ use std::thread;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use super::network::NetworkError;
-use trireme_testbed::packages;
+use super::NetworkError;
+use crate::packages;
 
 /// The network interface of a node.
 const INTERFACE: &str = "wire0";
@@ -25,7 +25,7 @@ pub struct Namespace(File);
 
 impl Namespace {
     /// Makes a namespace with only a loopback interface, which is down.
-    pub fn new() -> Result<Self, NetworkError> {
+    pub(super) fn new() -> Result<Self, NetworkError> {
         on_a_thread(|| {
             // The call takes flags that could do harm. This flag moves only this thread, which then ends.
             #[expect(deprecated, reason = "the other one is unsafe for flags not used here")]
@@ -46,7 +46,7 @@ impl Namespace {
 
     /// Brings loopback up, and adds an interface with `address`. This program reads and writes the packets of that
     /// interface.
-    pub fn plug(&self, address: Ipv4Addr) -> Result<SyncDevice, NetworkError> {
+    pub(super) fn plug(&self, address: Ipv4Addr) -> Result<SyncDevice, NetworkError> {
         let ip = packages::find("ip", "iproute2")?;
         self.run(|| {
             let device = DeviceBuilder::new().name(INTERFACE).build_sync();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tun_rs::SyncDevice;
 
-use super::network::node_at;
+use super::node_at;
 
 /// The longest time until the router notices that it should end.
 const TIMEOUT: Duration = Duration::from_millis(100);
