@@ -201,6 +201,7 @@ mutants! {
         continue_lost: ContinueLost,
         last_synced_left_out: LastSyncedLeftOut,
         left_out_stops: LeftOutStops,
+        left_out_writer_forgotten: LeftOutWriterForgotten,
         reads_do_not_wait: ReadsDoNotWait,
         read_waits_for_nothing: ReadWaitsForNothing,
         toi_not_alone: ToiNotAlone,

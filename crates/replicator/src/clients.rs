@@ -139,7 +139,8 @@ impl Clients<'_> {
     /// dropped: call it until None.
     pub(crate) fn send_held(&mut self) -> Option<Held> {
         while self.submissions.is_any_held() && !self.flow_control.is_stopped() {
-            if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit()) {
+            let now_ms = self.context.now_ms();
+            if self.may_write() && !(self.rollbacks_are_sent() && self.flow_control.admit(now_ms)) {
                 return None;
             }
             match self.submissions.next_held() {
@@ -164,7 +165,7 @@ impl Clients<'_> {
 
     /// Returns true if a write-set that comes now may go at once; others that wait go first.
     fn may_go(&mut self) -> bool {
-        !self.submissions.is_any_held() && self.flow_control.admit()
+        !self.submissions.is_any_held() && self.flow_control.admit(self.context.now_ms())
     }
 
     // --- the order

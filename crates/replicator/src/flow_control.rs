@@ -53,9 +53,14 @@ pub(crate) struct FlowCounters {
     pub is_stopping: bool,
 }
 
+/// Time after an own write-set in which the node counts as one with writers.
+const WRITES_MS: u64 = 3_000;
+
 #[derive(Debug, Default)]
 pub(crate) struct FlowControl {
     back_pressure: BackPressure,
+    /// The time of the last own write-set that went, or waited for others.
+    wrote_ms: Option<u64>,
     leases: Leases,
     lag_budget: LagBudget,
     back_off: BackOff,
@@ -119,11 +124,13 @@ impl FlowControl {
         lifecycle: &Lifecycle,
         queue: usize,
     ) -> Vec<FlowOutput> {
+        let writes = (self.wrote_ms).is_some_and(|at_ms| context.now_ms() < at_ms + WRITES_MS);
         let part = match context.control().filter(|_| lifecycle.takes_part()) {
             Some(control) => match participation(control, context.me()) {
                 Participation::InStep if self.relapses(context, control) => {
-                    Participation::Relapsing
+                    Participation::Relapsing { writes }
                 }
+                Participation::LeftOutWriter if !writes => Participation::Exempt,
                 part => part,
             },
             None => Participation::Exempt,
@@ -162,7 +169,8 @@ impl FlowControl {
     }
 
     /// Returns true if an own write-set may go now; it counts as gone.
-    pub(crate) fn admit(&mut self) -> bool {
+    pub(crate) fn admit(&mut self, now_ms: u64) -> bool {
+        self.wrote_ms = Some(now_ms);
         self.leases.admit()
     }
 
@@ -269,27 +277,30 @@ fn is_left_out(context: &Context) -> bool {
     context.my_state().is_some_and(|state| state.left_out)
 }
 
-/// Returns a member's part in flow control. Donors, joiners and desynced members hold up nobody. A member that catches
-/// up, Joined or left out, paces the writers only if fewer than two members are Synced. Then it is the one that bounds
-/// the backlog, and under a steady load it might never catch up.
+/// Returns a member's part in flow control, as the others know it. Donors, joiners and desynced members hold up nobody. A
+/// member that catches up, Joined or left out, paces the writers if fewer than two members are Synced: then it is the one
+/// that bounds the backlog, and under a steady load it might never catch up. One that is left out may also pace them for
+/// its own clients.
 fn participation(control: &Control, member: Incarnation) -> Participation {
     let state = control.members.get(member);
     let Some(state) = state.filter(|_| !control.members.is_arbitrator(member)) else {
         return Participation::Exempt; // an arbitrator applies nothing
     };
     let catches_up = state.state == NodeState::Joined || (state.left_out && state.desyncs == 0);
+    let writes_on = state.is_only_left_out() && !planted(Mutant::LeftOutWriterForgotten);
     match state.state {
         NodeState::Synced => Participation::InStep,
         _ if planted(Mutant::LeftOutStops) && state.left_out => Participation::InStep,
         _ if catches_up && control.members.in_step() < 2 => Participation::CatchingUp,
+        _ if writes_on => Participation::LeftOutWriter,
         _ => Participation::Exempt,
     }
 }
 
 fn is_heeded(control: &Control, from: Incarnation, request: Request) -> bool {
     match participation(control, from) {
-        Participation::InStep | Participation::Relapsing => true,
-        Participation::CatchingUp => request != Request::Stop,
+        Participation::InStep | Participation::Relapsing { .. } => true,
+        Participation::LeftOutWriter | Participation::CatchingUp => request != Request::Stop,
         Participation::Exempt => false,
     }
 }

@@ -94,18 +94,38 @@ fn who_relapses_holds_up_nobody_and_steps_out() {
             if now_ms % apply_ms == 0 {
                 pressure.applied();
             }
-            let tell = pressure.watch(now_ms, 1_000, Participation::Relapsing, LIMITS);
+            let tell = pressure.watch(
+                now_ms,
+                1_000,
+                Participation::Relapsing { writes: false },
+                LIMITS,
+            );
             assert_eq!(tell, None, "at {now_ms} ms");
         }
-        let tell = pressure.watch(60, 1_000, Participation::Relapsing, LIMITS);
+        let tell = pressure.watch(
+            60,
+            1_000,
+            Participation::Relapsing { writes: false },
+            LIMITS,
+        );
         assert_eq!(tell, Some(Signal::Demand(Demand::StepOut)));
         assert_eq!(pressure.deadline_ms(), Some(160), "it is said again");
         assert_eq!(
-            pressure.watch(61, 1_000, Participation::Relapsing, LIMITS),
+            pressure.watch(
+                61,
+                1_000,
+                Participation::Relapsing { writes: false },
+                LIMITS
+            ),
             None
         );
         assert_eq!(
-            pressure.watch(160, 1_000, Participation::Relapsing, LIMITS),
+            pressure.watch(
+                160,
+                1_000,
+                Participation::Relapsing { writes: false },
+                LIMITS
+            ),
             tell
         );
     }
@@ -131,6 +151,59 @@ fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing()
         pressure.watch(501, 10_000, Participation::Exempt, LIMITS),
         None
     );
+}
+
+/// What a node with this long a queue asks for within a second, where a write-set comes in every second millisecond.
+fn asked(part: Participation, queue: usize, apply_ms: u64) -> Vec<Demand> {
+    let mut pressure = BackPressure::default();
+    let mut demands = Vec::new();
+    for now_ms in 0..1_000 {
+        if now_ms % 2 == 0 {
+            pressure.received(incarnation(0));
+        }
+        if now_ms % apply_ms == 0 {
+            pressure.applied();
+        }
+        if let Some(Signal::Demand(demand)) = pressure.watch(now_ms, queue, part, LIMITS) {
+            demands.push(demand);
+        }
+    }
+    demands
+}
+
+#[test]
+fn a_left_out_writer_paces_those_who_are_at_most_twice_as_fast() {
+    let paces =
+        |demand: &Demand| matches!(demand, Demand::Pace(rate) if (230.0..420.0).contains(rate));
+    for queue in [30, 10_000] {
+        let demands = asked(Participation::LeftOutWriter, queue, 3);
+        assert!(
+            !demands.is_empty() && demands.iter().all(paces),
+            "{demands:?}"
+        );
+        assert_eq!(asked(Participation::LeftOutWriter, queue, 5), []);
+    }
+    assert_eq!(
+        asked(Participation::LeftOutWriter, 20, 3),
+        [],
+        "it has caught up"
+    );
+}
+
+#[test]
+fn who_relapses_and_writes_paces_before_it_steps_out() {
+    let part = Participation::Relapsing { writes: true };
+    let demands = asked(part, 30, 3);
+    let paces = |demand: &Demand| matches!(demand, Demand::Pace(_));
+    assert!(
+        !demands.is_empty() && demands.iter().all(paces),
+        "{demands:?}"
+    );
+    for (queue, apply_ms) in [(41, 3), (30, 5)] {
+        let demands = asked(part, queue, apply_ms);
+        assert!(demands.contains(&Demand::StepOut), "{demands:?}");
+        assert!(!demands.contains(&Demand::Stop), "{demands:?}");
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ schedules! {
     figure_eight,
     late_acknowledgement,
     left_out_behind_in_log,
+    left_out_writer,
     own_suffix,
     asked_twice,
     installed_late,
