@@ -18,6 +18,9 @@ use crate::submissions::Submissions;
 /// Greatest valid number of a bulk payload. Payloads out of a log are staged under greater numbers.
 pub(crate) const BULK_NUMBER_MAX: u64 = u64::MAX >> 1;
 
+/// Order records that are looked through for such payloads. Many may wait, and each flush looks.
+const LOOKED_THROUGH: usize = 1_024;
+
 /// The id under which such a payload is staged.
 fn staged_as(id: SubmissionId) -> BulkId {
     BulkId {
@@ -72,8 +75,12 @@ impl Fetching {
     /// origins.
     pub(crate) fn fetch_logged(&mut self, known: Known, wanted: Wanted) -> Vec<BulkOutput> {
         let mut out = Vec::new();
+        // While no record waits, a payload stays: after a change of leaders the same record comes again, as a rule.
         let first = known.log.tail().end() + 1;
-        let last = first + wanted.incoming.len() as Position;
+        let last = match wanted.incoming.len() {
+            0 => Position::MAX,
+            count => first + count as Position,
+        };
         let is_needless = |position: &Position| !(first..last).contains(position);
         let logged = self.logged.keys().copied();
         for position in logged.filter(is_needless).collect::<Vec<_>>() {
@@ -87,7 +94,7 @@ impl Fetching {
         };
         let mut bytes = 0;
         let mut due = Vec::new();
-        for entry in wanted.incoming.iter() {
+        for entry in wanted.incoming.iter().take(LOOKED_THROUGH) {
             let Some((id, bulk)) = large_reference(known, entry) else {
                 continue;
             };

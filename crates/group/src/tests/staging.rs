@@ -99,8 +99,8 @@ fn an_own_one_is_submitted_when_it_is_written() {
     assert!(may_submit(&cores, 0, 1));
 }
 
-#[test]
-fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
+/// Node 2 fetches a payload of node 1 from the log of node 0, which leads, and is to write it under this id.
+fn fetching_from_a_log() -> (Cores, BulkId) {
     let mut cores = staging(3);
     cores.part(&[2], &[1]);
     let origin = cores.incarnation(1);
@@ -126,6 +126,13 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
             _ => None,
         });
     let bulk = staged.expect("it is to be written");
+    cores.cut.clear();
+    (cores, bulk)
+}
+
+#[test]
+fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
+    let (mut cores, bulk) = fetching_from_a_log();
     // Who was not asked says something.
     let mut log = cores.log_of(0).into_iter();
     let entry = log
@@ -137,12 +144,28 @@ fn what_comes_from_a_log_comes_as_fast_as_it_is_written() {
         offset: 0,
         bytes: Bytes::from_static(b"late"),
     };
-    cores.cut.clear();
     cores.say(1, 2, late);
     for until in [256, 512, 768, 1_000] {
         assert_eq!(cores.delivered(2), 0);
         cores.event(2, Event::StagedUpTo { bulk, until });
         cores.settle();
+    }
+    assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
+    assert_eq!(parts_to(&cores, 2), 16, "no part twice");
+}
+
+#[test]
+fn what_comes_from_a_log_goes_on_from_the_next_leaders() {
+    let (mut cores, bulk) = fetching_from_a_log();
+    cores.event(2, Event::StagedUpTo { bulk, until: 256 });
+    cores.settle();
+    assert_eq!(parts_to(&cores, 2), 8);
+    cores.kill(0);
+    cores.pass(10_000);
+    for until in [512, 768, 1_000] {
+        assert_eq!(cores.delivered(2), 0);
+        cores.event(2, Event::StagedUpTo { bulk, until });
+        cores.pass(3_000);
     }
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
     assert_eq!(parts_to(&cores, 2), 16, "no part twice");
