@@ -135,8 +135,8 @@ impl Mesh {
         &self.security
     }
 
-    /// Changes the protection of new connections. Existing connections stay, except those that the new setting forbids:
-    /// their peers and this node connect anew at once. Unfinished handshakes that it forbids end, too. A TLS handshake
+    /// Changes the protection of new connections, and calls at once all peers that are not connected. Existing connections
+    /// stay, except those that the new setting forbids: their peers and this node connect anew at once. Unfinished handshakes that it forbids end, too. A TLS handshake
     /// that began with former credentials may still lead to a link.
     pub fn set_security(&mut self, security: Security) {
         self.security = security;
@@ -148,6 +148,7 @@ impl Mesh {
         for token in forbidden {
             self.drop_connection(token, DownReason::Local);
         }
+        self.book.call_all(self.now_ms); // a peer that was refused may be accepted now, and may accept this node
         self.waker.wake();
     }
 

@@ -174,6 +174,18 @@ fn a_node_may_accept_both_while_a_cluster_changes_over() {
     assert_eq!(a.lock().mesh.plaintext_links(), 0);
 }
 
+#[test]
+fn a_node_that_gets_its_certificate_late_calls_at_once() {
+    let ca = Party::authority("ca");
+    let a = Node::with(secure(&[], &of(&ca)), identity(1));
+    let mut slow = config(&[&a.address]);
+    slow.retry_slow_ms = 60_000; // more than a test waits
+    let b = Node::with(slow, identity(2));
+    b.wait_rejected(RejectReason::ForeignProtocol);
+    b.lock().mesh.set_security(of(&ca));
+    wait_meshed(&[&a, &b]);
+}
+
 fn is_up(event: &MeshEvent) -> bool {
     matches!(event, MeshEvent::PeerUp { .. })
 }
