@@ -34,7 +34,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum VotesError {
     /// The operating system refused.
-    #[error("votes file '{}': {source}", path.display())]
+    #[error("votes file '{}': {source}; check its owner and mode, and the free space there", path.display())]
     Io {
         /// The file.
         path: PathBuf,

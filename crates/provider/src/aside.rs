@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use trireme_transport::Waker;
 
 use crate::node::Node;
+use crate::threads::ThreadError;
 use crate::worker::Worker;
 
 /// Handle on the thread; stops and joins it when dropped.
@@ -19,10 +20,10 @@ impl<J: Send + 'static, D: Send + 'static> Aside<J, D> {
     pub fn start(
         node: &Arc<Node>,
         reactor: Waker,
-        name: &str,
+        name: &'static str,
         begin: fn(),
         run: fn(J) -> D,
-    ) -> std::io::Result<Aside<J, D>> {
+    ) -> Result<Aside<J, D>, ThreadError> {
         let (sender, done) = channel();
         let worker = Worker::start(node, name, move || {
             begin();

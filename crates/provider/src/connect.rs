@@ -26,6 +26,7 @@ use crate::node::Node;
 use crate::options::{OptionError, Options};
 use crate::reactor::Reactor;
 use crate::reporter::Reporter;
+use crate::threads::ThreadError;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 
@@ -58,8 +59,8 @@ pub enum ConnectError {
     Setup(#[from] SetupError),
     #[error("{0}")]
     Start(#[from] trireme_engine::StartError),
-    #[error("the network thread cannot be started: {0}")]
-    Thread(std::io::Error),
+    #[error("{0}")]
+    Thread(#[from] ThreadError),
     #[error("already connected; disconnect first")]
     Connected,
     #[error(
@@ -155,7 +156,7 @@ fn report(node: &Arc<Node>, options: &Options) {
     match Reporter::start(node, Path::new(options.str("base_dir"))) {
         Ok(started) => *reporter = Some(started),
         Err(error) => node.logger.info(format!(
-            "the thread that writes {STATE_FILE} cannot be started: {error}; the node goes on without"
+            "{error}; the node goes on, and writes no {STATE_FILE}"
         )),
     }
 }
@@ -237,8 +238,8 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let is_blank = node.peek(|core| core.grastate.says_nothing());
     let has_consent = past == Past::GoesOn && !bootstraps && is_blank;
     let waker = mesh.waker();
-    let disk_threads = Running::start(node, &waker).map_err(ConnectError::Thread)?;
-    let reactor = Reactor::start(node, poller, waker).map_err(ConnectError::Thread)?;
+    let disk_threads = Running::start(node, &waker)?;
+    let reactor = Reactor::start(node, poller, waker)?;
     *node.reactor.lock().unwrap_or_else(|e| e.into_inner()) = Some(reactor);
     node.logger.info(format!(
         "connecting to '{}' at {} as member {incarnation}",

@@ -12,6 +12,7 @@ use crate::flusher::{FLUSHER, Pace};
 use crate::node::Node;
 use crate::reader::{self, Reader};
 use crate::stager::{self, Stager};
+use crate::threads::ThreadError;
 use crate::worker::Worker;
 
 /// The handles on the running threads. Drop them without the node's lock: the flusher may wait for it, the stager and
@@ -24,7 +25,7 @@ pub struct Running {
 
 impl Running {
     /// Starts the threads, which wake this reactor.
-    pub fn start(node: &Arc<Node>, reactor: &Waker) -> std::io::Result<Running> {
+    pub fn start(node: &Arc<Node>, reactor: &Waker) -> Result<Running, ThreadError> {
         Ok(Running {
             flusher: Worker::start(node, FLUSHER, || Node::flush)?,
             stager: stager::start(node, reactor.clone())?,

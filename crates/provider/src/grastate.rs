@@ -19,7 +19,7 @@ const READ_LIMIT_BYTES: u64 = 64 * 1024;
 
 /// An error of reading or writing the file.
 #[derive(Debug, thiserror::Error)]
-#[error("state file '{}': {source}", path.display())]
+#[error("state file '{}': {source}; check its owner and mode, and the free space there", path.display())]
 pub struct GrastateError {
     path: PathBuf,
     source: io::Error,

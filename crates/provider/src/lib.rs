@@ -35,6 +35,7 @@ mod state;
 mod stats;
 mod status;
 mod termination;
+mod threads;
 mod times;
 mod transaction;
 mod wait;

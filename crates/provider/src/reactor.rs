@@ -13,6 +13,7 @@ use trireme_transport::{Poller, Ready, Waker};
 
 use crate::node::Node;
 use crate::termination;
+use crate::threads::{self, ThreadError};
 
 /// Maximum of turns that a flush waits while the reactor takes in more input. A higher number makes nothing faster
 /// (measured: 12).
@@ -26,14 +27,12 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// Starts the thread. All signals are blocked in it: the server takes them in a thread of its own.
-    pub fn start(node: &Arc<Node>, poller: Poller, waker: Waker) -> std::io::Result<Reactor> {
+    /// Starts the thread.
+    pub fn start(node: &Arc<Node>, poller: Poller, waker: Waker) -> Result<Reactor, ThreadError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (node, stopped) = (Arc::downgrade(node), stop.clone());
-        let builder = std::thread::Builder::new().name("trireme-net".into());
-        let thread = with_signals_blocked(|| {
-            builder.spawn(move || guard(&node, || run(&node, poller, &stopped)))
-        })?;
+        let stopped = stop.clone();
+        let body = move |node: &Weak<Node>| run(node, poller, &stopped);
+        let thread = threads::start(node, "trireme-net", body)?;
         Ok(Reactor {
             stop,
             waker,
@@ -130,44 +129,6 @@ impl OwnFlush {
         }
         self.turns_put_off = 0;
         self.job.take()
-    }
-}
-
-/// Ends the process after a panic in the ordering code: a node without that code would hang its cluster silently.
-pub(crate) fn guard(node: &Weak<Node>, body: impl FnOnce()) {
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_err() {
-        if let Some(node) = node.upgrade() {
-            node.logger.error("panic in a thread of the node, aborting (please report the message on standard error)");
-        }
-        std::process::abort();
-    }
-}
-
-const FAULTS: [libc::c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-    libc::SIGABRT,
-];
-
-/// Starts a thread, by `spawn`, that takes no signal of the process. Signals of the thread's own faults stay open: the
-/// server's handler prints the stack.
-pub(crate) fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are valid; the mask of this thread is put back below.
-    unsafe {
-        let mut blocked: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut blocked);
-        for fault in FAULTS {
-            libc::sigdelset(&mut blocked, fault);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &blocked, &mut before);
-        let result = spawn();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        result
     }
 }
 

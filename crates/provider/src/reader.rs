@@ -8,11 +8,12 @@ use trireme_transport::Waker;
 
 use crate::aside::Aside;
 use crate::node::Node;
+use crate::threads::ThreadError;
 
 /// Handle on the thread.
 pub type Reader = Aside<ServeJob, ServeDone>;
 
 /// Starts the thread, which wakes this reactor.
-pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Reader> {
+pub fn start(node: &Arc<Node>, reactor: Waker) -> Result<Reader, ThreadError> {
     Aside::start(node, reactor, "trireme-read", || (), ServeJob::run)
 }

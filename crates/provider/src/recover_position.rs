@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::Gtid;
 
-use crate::reactor::with_signals_blocked;
 use crate::termination;
+use crate::threads::with_signals_blocked;
 
 /// Limit of the run. It includes InnoDB's own crash recovery, which may take hours on a large redo log. After this time
 /// the server is considered hanging, and the node takes a full SST.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use trireme_node::state_file::StateWriter;
 
 use crate::node::Node;
-use crate::reactor::{guard, with_signals_blocked};
 use crate::state::StateOfNode;
+use crate::threads::{self, ThreadError};
 
 const PERIOD: Duration = Duration::from_secs(1);
 /// After a write the thread rests this many times the duration of the write.
@@ -28,13 +28,11 @@ pub struct Reporter {
 
 impl Reporter {
     /// Starts the thread for this directory (`base_dir`).
-    pub fn start(node: &Arc<Node>, base_dir: &Path) -> std::io::Result<Reporter> {
+    pub fn start(node: &Arc<Node>, base_dir: &Path) -> Result<Reporter, ThreadError> {
         let (stop, stopped) = channel();
-        let (node, writer) = (Arc::downgrade(node), StateWriter::new(base_dir));
-        let builder = std::thread::Builder::new().name("trireme-state".into());
-        let thread = with_signals_blocked(|| {
-            builder.spawn(move || guard(&node, || run(&node, &writer, &stopped)))
-        })?;
+        let writer = StateWriter::new(base_dir);
+        let body = move |node: &Weak<Node>| run(node, &writer, &stopped);
+        let thread = threads::start(node, "trireme-state", body)?;
         Ok(Reporter {
             stop: Some(stop),
             thread: Some(thread),

@@ -10,6 +10,7 @@ use trireme_transport::Waker;
 
 use crate::aside::Aside;
 use crate::node::Node;
+use crate::threads::ThreadError;
 
 /// Its niceness, the highest: where both want the processor, it gets a sixtieth of a server thread's share.
 const NICE: i32 = 19;
@@ -18,7 +19,7 @@ const NICE: i32 = 19;
 pub type Stager = Aside<StageJob, StageDone>;
 
 /// Starts the thread, which wakes this reactor.
-pub fn start(node: &Arc<Node>, reactor: Waker) -> std::io::Result<Stager> {
+pub fn start(node: &Arc<Node>, reactor: Waker) -> Result<Stager, ThreadError> {
     Aside::start(node, reactor, "trireme-stage", yield_to_all, StageJob::run)
 }
 

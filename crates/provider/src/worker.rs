@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use crate::node::Node;
-use crate::reactor::{guard, with_signals_blocked};
+use crate::threads::{self, ThreadError};
 
 /// Handle on the thread; stops and joins it when dropped.
 pub struct Worker<J> {
@@ -18,15 +18,11 @@ impl<J: Send + 'static> Worker<J> {
     /// a next one.
     pub fn start<W: FnMut(&Node, J) -> Option<J>>(
         node: &Arc<Node>,
-        name: &str,
+        name: &'static str,
         begin: impl FnOnce() -> W + Send + 'static,
-    ) -> std::io::Result<Worker<J>> {
+    ) -> Result<Worker<J>, ThreadError> {
         let (jobs, waiting) = channel();
-        let node = Arc::downgrade(node);
-        let builder = std::thread::Builder::new().name(name.into());
-        let thread = with_signals_blocked(|| {
-            builder.spawn(move || guard(&node, || run(&node, begin(), &waiting)))
-        })?;
+        let thread = threads::start(node, name, move |node| run(node, begin(), &waiting))?;
         Ok(Worker {
             jobs: Some(jobs),
             thread: Some(thread),

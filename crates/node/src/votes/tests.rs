@@ -209,10 +209,9 @@ fn a_promise_that_cannot_be_stored_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
     let mut votes = Votes::open(dir.path(), NOW).unwrap();
     fs::remove_dir_all(dir.path()).unwrap();
-    assert!(matches!(
-        votes.promise(term(1, 1)),
-        Err(VotesError::Io { .. })
-    ));
+    let error = votes.promise(term(1, 1)).unwrap_err();
+    assert!(matches!(error, VotesError::Io { .. }));
+    assert!(error.to_string().contains("check its owner"), "{error}");
     assert_eq!(votes.promised(), Term::default());
 }
 

@@ -214,11 +214,9 @@ fn a_file_locked_by_another_process_is_left_alone() {
 #[test]
 fn a_missing_directory_is_an_error_that_names_the_file() {
     let error = Grastate::open(Path::new("/nonexistent-dir")).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("state file '/nonexistent-dir/grastate.dat': No such file")
-    );
+    let text = error.to_string();
+    assert!(text.starts_with("state file '/nonexistent-dir/grastate.dat': No such file"));
+    assert!(text.contains("check its owner"), "{text}");
 }
 
 proptest! {
