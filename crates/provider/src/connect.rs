@@ -1,20 +1,20 @@
 //! connect() and disconnect(). connect() opens votes and mesh, starts the engine and the threads, and waits for a view,
-//! unless the node has to wait for others first. disconnect() leaves the cluster, gives the server its final view, and
-//! ends the threads.
+//! unless the node has to wait for others first. disconnect() is in `connect/ending.rs`.
 
+mod ending;
 mod first_view;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use trireme_engine::Start;
 use trireme_group::{Member, Uuid, unvouched_override};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::setup::{self, SetupError, random_uuid};
 use trireme_node::state_file::STATE_FILE;
-use trireme_node::{Exposure, LEAVE_TIMEOUT, Line, Progress, now_ms};
+use trireme_node::{Exposure, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::Security;
 
@@ -30,8 +30,7 @@ use crate::threads::ThreadError;
 use crate::url::{AddressError, ClusterUrl};
 use crate::votes::Votes;
 
-/// Time for the server's threads to take the final view.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+pub use ending::{close, disconnect};
 
 /// Time in which a node that is bootstrapped without grastate.dat looks for a primary component of its cluster.
 const LIVING_TIMEOUT: Duration = Duration::from_secs(3);
@@ -86,7 +85,7 @@ pub fn connect(
     bootstrap: bool,
 ) -> Result<(), ConnectError> {
     if node.peek(|core| core.is_connected() && core.progress.closed) {
-        // The node left by itself. The server, which has its final view, does not disconnect first.
+        // The node left by itself, or its server took long for the final view. The server does not disconnect first.
         disconnect(node);
     }
     if node.peek(Core::is_connected) {
@@ -348,53 +347,4 @@ fn check_expected(
         true => Ok(setup::check_expected(options, cluster)?),
         false => Ok(()),
     }
-}
-
-/// disconnect(): leaves the cluster, gives the server its final view, and closes everything.
-pub fn disconnect(node: &Node) {
-    if !node.peek(Core::is_connected) {
-        return;
-    }
-    node.with(|core| core.node(Event::Disconnect));
-    let asked = Instant::now();
-    let mut forced = false;
-    while !node.peek(|core| core.progress.closed) {
-        if !forced && asked.elapsed() >= LEAVE_TIMEOUT {
-            forced = true;
-            node.logger
-                .info("the leave request timed out; disconnecting without confirmation");
-            node.with(|core| core.node(Event::Left));
-        }
-        let nobody = node.appliers.load(Ordering::SeqCst) == 0;
-        if forced && nobody || asked.elapsed() >= CLOSE_TIMEOUT {
-            break;
-        }
-        std::thread::sleep(POLL);
-    }
-    let until = Instant::now() + CLOSE_TIMEOUT;
-    while node.appliers.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-        node.with(|_| ());
-        std::thread::sleep(POLL);
-    }
-    close(node);
-}
-
-/// Stops the threads, then drops the connection.
-fn close(node: &Node) {
-    let reactor = node
-        .reactor
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .take();
-    drop(reactor);
-    let ended = node.with(|core| {
-        core.engine.drop_link();
-        let mut line = core.line.take();
-        if let Some(line) = &mut line {
-            line.mesh.close();
-        }
-        (core.disk.take(), line)
-    });
-    // Drop all without the lock: see `Running`; the mesh waits a second for an allowlist that hangs.
-    drop(ended);
 }

@@ -41,6 +41,7 @@ pub unsafe extern "C" fn free(wsrep: *mut Wsrep) {
         // Leaving may need callbacks, which call back: until then the instance stays in its place.
         guard(wsrep, (), |node| {
             connection::disconnect(node);
+            connection::close(node);
             let reporter = node
                 .reporter
                 .lock()
