@@ -30,6 +30,10 @@ const ORDERED_OPTION_TIMEOUT: Duration = Duration::from_secs(2);
 const NOT_CONNECTED: &str =
     "this node is not connected to a cluster, so it has no effect; set wsrep_cluster_address first";
 
+/// The reason why a node does not even try to make its component primary.
+const NOT_LISTED: &str = "pc.bootstrap has no effect: the last view that this node knows does not list it, so it only joins; \
+                          set it on a node that this view lists";
+
 /// init(): None if the server cannot go on (the reason is logged).
 pub fn start(settings: InitSettings) -> Option<Node> {
     let logger = Logger::new(settings.callbacks.logger);
@@ -409,16 +413,29 @@ fn force_primary(node: &Node) -> Result<(), String> {
         let Some(group) = core.engine.group_mut() else {
             return Err(format!("pc.bootstrap: {NOT_CONNECTED}"));
         };
-        if group.component_state() == ComponentState::Outside {
-            let text = "pc.bootstrap: this node is in no component yet, so it has none to make primary; if it waits for \
-                        others, its error log names them";
-            return Err(text.to_owned());
+        match group.component_state() {
+            ComponentState::NonPrimary => {}
+            // Scripts and MariaDB's suites set it wherever they are, to be sure.
+            ComponentState::Primary => {
+                let text = "pc.bootstrap has no effect: this node is in a primary component already";
+                core.logger.info(text);
+                return Ok(());
+            }
+            ComponentState::Outside => {
+                let text = "pc.bootstrap: this node is in no component yet, so it has none to make primary; if it waits for \
+                            others, its error log names them";
+                return Err(text.to_owned());
+            }
         }
         if group.refuses_override() {
             return Err(trireme_group::tell_no_more_overrides());
         }
+        let before = group.term();
         core.group(GroupEvent::ForcePrimary { override_id });
-        Ok(())
+        match core.engine.link().is_some_and(|link| link.group.term() > before) {
+            true => Ok(()),
+            false => Err(NOT_LISTED.to_owned()),
+        }
     })
 }
 

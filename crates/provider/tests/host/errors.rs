@@ -95,6 +95,38 @@ fn a_command_to_a_connection_needs_one() {
         let lines = logged(&format!("{name}: this node is not connected"));
         assert_eq!(lines.len(), 1, "{lines:#?}");
     }
+    let set = server.set_options("pc.bootstrap=1;gcs.fc_limit=77");
+    assert_eq!(set, WsrepStatus::NODE_FAIL);
+    assert!(server.options().contains("gcs.fc_limit = 77; "));
+}
+
+#[test]
+fn a_bootstrap_of_a_primary_component_changes_nothing() {
+    let server = Server::start("primary", "").expect("init");
+    server.connect("gcomm://");
+    let views = server.state().views.len();
+    assert_eq!(server.set_options("pc.bootstrap=1"), WsrepStatus::OK);
+    assert!(!logged("this node is in a primary component already").is_empty());
+    assert!(Transaction::new(&server, "key", "row").run());
+    assert_eq!(server.state().views.len(), views);
+}
+
+/// The node's replica id was lost: it is another one than in the view of its log.
+#[test]
+fn a_bootstrap_of_a_node_that_its_last_view_does_not_list_fails() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().display();
+    let options = format!("base_dir={path};gcache.dir={path}");
+    let before = Server::start("before", &options).expect("init");
+    before.connect("gcomm://");
+    assert!(Transaction::new(&before, "key", "row").run());
+    drop(before);
+    std::fs::remove_file(dir.path().join("trireme.gvwstate.dat")).expect("its promises");
+    let server = Server::start("after", &options).expect("init");
+    let nobody = format!("gcomm://127.0.0.1:{}", free_port());
+    assert_eq!(server.try_connect(&nobody), WsrepStatus::OK);
+    assert_eq!(server.set_options("pc.bootstrap=1"), WsrepStatus::NODE_FAIL);
+    assert_eq!(logged("set it on a node that this view lists").len(), 1);
 }
 
 #[test]
