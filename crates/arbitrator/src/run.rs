@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_group::{ComponentState, Member, Reminder};
+use trireme_group::{ComponentState, Group, Member, Reminder};
 use trireme_mutants::{Mutant, planted};
 use trireme_node::options::Options;
 use trireme_node::url::{AddressError, ClusterUrl};
-use trireme_node::{Exposure, LEAVE_TIMEOUT, Line, Station, now_ms, setup};
+use trireme_node::{Deadline, Exposure, LEAVE_TIMEOUT, Line, Station, now_ms, setup};
 use trireme_replicator::{Event, Level};
 use trireme_transport::{Poller, Ready};
 
@@ -114,7 +114,8 @@ impl Arbitrator {
     }
 
     fn stay(&mut self, requests: impl Fn() -> Option<Request>) -> Result<(), ArbitratorError> {
-        let began = Instant::now();
+        let wait = Duration::from_millis(self.timeout_ms.unwrap_or_default());
+        let mut deadline = Deadline::within(wait);
         let mut leaving: Option<Instant> = None;
         let mut told = (ComponentState::Outside, 0);
         let mut ready = Ready::default();
@@ -159,22 +160,26 @@ impl Arbitrator {
                 return Err(ArbitratorError::Refused(reason));
             }
             if leaving.is_none() {
-                self.check_timeout(began)?;
+                self.check_timeout(&mut deadline, Instant::now())?;
             }
             idle_ms = self.core.idle_ms();
         }
     }
 
-    fn check_timeout(&self, began: Instant) -> Result<(), ArbitratorError> {
-        let link = self.core.engine.link();
-        // An arbitrator that resumes in its last view waits for it without limit: nobody is to bootstrap (rule 18).
-        let is_resumed = link.is_some_and(|link| link.group.is_resumed());
-        let waits = is_resumed || planted(Mutant::ArbitratorWaitsForEver);
-        let timeout_ms = self.timeout_ms.filter(|_| !waits);
-        let Some(timeout_ms) = timeout_ms.filter(|_| !self.core.progress.admitted) else {
+    /// Gives up an arbitrator that finds no primary component.
+    fn check_timeout(&self, deadline: &mut Deadline, now: Instant) -> Result<(), ArbitratorError> {
+        let admitted = self.core.progress.admitted || planted(Mutant::ArbitratorWaitsForEver);
+        let Some(timeout_ms) = self.timeout_ms.filter(|_| !admitted) else {
             return Ok(());
         };
-        match began.elapsed() >= Duration::from_millis(timeout_ms) {
+        // An arbitrator that resumes in its last view waits for it without limit: nobody is to bootstrap (rule 18). A
+        // component that has taken it in still sends it the state of the order.
+        let waits = |group: &Group| {
+            group.is_resumed() || group.component_state() == ComponentState::Primary
+        };
+        let group = self.core.engine.link().map(|link| &link.group);
+        let committed = group.map_or(0, Group::commit);
+        match deadline.is_over(now, committed, group.is_some_and(waits)) {
             false => Ok(()),
             true => Err(ArbitratorError::NoPrimary {
                 timeout_ms,
@@ -254,6 +259,7 @@ fn options_of(
 #[cfg(test)]
 mod tests {
     use trireme_engine::{Host, HostAction};
+    use trireme_group::{Event as GroupEvent, Uuid};
     use trireme_transport::testing::free_port;
 
     use super::*;
@@ -290,6 +296,29 @@ mod tests {
         arbitrator.core.progress.refused = Some("another past".to_owned());
         let ended = arbitrator.run(|| Some(Request::Stop));
         assert!(ended.is_ok(), "{ended:?}");
+    }
+
+    #[test]
+    fn an_arbitrator_that_a_component_has_taken_in_waits_for_the_state_of_the_order() {
+        let mut arbitrator = open(Log::to_stderr());
+        let (mut deadline, began) = (Deadline::within(Duration::from_secs(30)), Instant::now());
+        let mut ends = |arbitrator: &Arbitrator, after_s| {
+            let now = began + Duration::from_secs(after_s);
+            arbitrator.check_timeout(&mut deadline, now).is_err()
+        };
+        assert!(!ends(&arbitrator, 29));
+        let founds = GroupEvent::Bootstrap {
+            history: Uuid([7; 16]),
+            overrides: vec![],
+            override_id: None,
+        };
+        arbitrator.core.engine.group(now_ms(), founds);
+        arbitrator.core.pump();
+        assert!(!arbitrator.core.progress.admitted);
+        assert!(!ends(&arbitrator, 60) && !ends(&arbitrator, 3_600));
+        // Without that component the time counts from its loss.
+        arbitrator.core.engine.drop_link();
+        assert!(!ends(&arbitrator, 3_629) && ends(&arbitrator, 3_630));
     }
 
     #[test]

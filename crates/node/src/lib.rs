@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod deadline;
 mod exposure;
 pub mod file_lock;
 mod latency;
@@ -24,6 +25,7 @@ pub mod url;
 pub mod votes;
 
 pub use clock::{monotonic_ns, now_ms, unix_ms};
+pub use deadline::Deadline;
 pub use exposure::Exposure;
 pub use latency::Latency;
 pub use line::Line;

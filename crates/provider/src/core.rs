@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trireme_engine::Engine;
 use trireme_group as group;
-use trireme_group::Position;
+use trireme_group::{ComponentState, Position};
 use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{CommitClock, Line, Progress, Station, now_ms};
 use trireme_replicator::{self as replicator, Level};
@@ -126,6 +126,12 @@ impl Core {
     /// form its last view again.
     pub fn waits_for_others(&self) -> bool {
         self.is_blank() || self.is_resumed()
+    }
+
+    /// Returns true while a primary component lists this node. The state of the order may still be on its way here.
+    pub fn is_in_primary(&self) -> bool {
+        let link = self.engine.link();
+        link.is_some_and(|link| link.group.component_state() == ComponentState::Primary)
     }
 
     /// Returns true while a node that began with a log has reached no node of its cluster.

@@ -3,38 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use trireme_group::Position;
-use trireme_node::setup;
+use trireme_node::{Deadline, setup};
 
 use super::{ConnectError, LIVING_TIMEOUT, POLL, Request};
 use crate::core::Core;
 use crate::node::Node;
-
-/// The end of a wait. It moves while a leader brings this node's log up to date: the node is admitted when it has come to
-/// its own admission there.
-struct Deadline {
-    wait: Duration,
-    until: Instant,
-    committed: Position,
-}
-
-impl Deadline {
-    fn within(wait: Duration) -> Deadline {
-        Deadline {
-            wait,
-            until: Instant::now() + wait,
-            committed: 0,
-        }
-    }
-
-    /// Returns true if the wait is over. `committed`: the group's commit point on this node.
-    fn is_over(&mut self, now: Instant, committed: Position) -> bool {
-        if committed > self.committed {
-            (self.committed, self.until) = (committed, now + self.wait);
-        }
-        now >= self.until
-    }
-}
 
 /// Waits for a primary component that exists now.
 pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
@@ -43,7 +16,7 @@ pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), Conn
         if let Some(reason) = node.peek(|core| core.progress.refused.clone()) {
             return Err(ConnectError::Refused(reason));
         }
-        if deadline.is_over(Instant::now(), node.peek(Core::committed)) {
+        if is_over(node, &mut deadline, Instant::now()) {
             return Err(no_primary(request, LIVING_TIMEOUT.as_millis() as u64));
         }
         std::thread::sleep(POLL);
@@ -81,7 +54,7 @@ pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<
         if !wait {
             return Ok(());
         }
-        if deadline.is_over(Instant::now(), node.peek(Core::committed)) {
+        if is_over(node, &mut deadline, Instant::now()) {
             return Err(no_primary(request, timeout_ms));
         }
         std::thread::sleep(POLL);
@@ -103,6 +76,13 @@ fn is_admitted(node: &Node, request: &Request, has_consent: bool) -> Result<bool
     }
 }
 
+/// Returns true if the wait is over. While a primary component lists this node, the wait goes on: the component still
+/// sends the state of the order, however long that takes.
+fn is_over(node: &Node, deadline: &mut Deadline, now: Instant) -> bool {
+    let (committed, is_listed) = node.peek(|core| (core.committed(), core.is_in_primary()));
+    deadline.is_over(now, committed, is_listed)
+}
+
 fn no_primary(request: &Request, timeout_ms: u64) -> ConnectError {
     let peers = request.cluster.peers.iter().map(ToString::to_string);
     let peers = peers.collect::<Vec<_>>().join(", ");
@@ -111,19 +91,32 @@ fn no_primary(request: &Request, timeout_ms: u64) -> ConnectError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use trireme_engine::Start;
+    use trireme_group::Uuid;
+    use trireme_node::now_ms;
 
+    use super::*;
+    use crate::border::tests::new_node;
+
+    /// Its own log was replaced, for example, and the state of the order comes over a thin link.
     #[test]
-    fn a_wait_goes_on_while_the_log_grows() {
-        let wait = Duration::from_secs(30);
-        let mut deadline = Deadline::within(wait);
-        let began = deadline.until - wait;
-        let at = |s| began + Duration::from_secs(s);
-        assert!(!deadline.is_over(at(29), 0));
-        assert!(!deadline.is_over(at(29), 7));
-        assert!(!deadline.is_over(at(58), 7));
-        assert!(!deadline.is_over(at(58), 8));
-        assert!(!deadline.is_over(at(87), 8));
-        assert!(deadline.is_over(at(88), 8));
+    fn a_node_that_a_component_lists_waits_for_the_state_of_the_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let node = new_node(dir.path());
+        let options = node.options.lock().unwrap().clone();
+        let votes = setup::open_votes(&options).unwrap();
+        let me = setup::this_member(&options, &votes).unwrap();
+        let start = Start {
+            bootstrap: Some(Uuid([7; 16])),
+            ..setup::start(&options, &votes, me)
+        };
+        node.with(|core| core.engine.connect(now_ms(), start))
+            .unwrap();
+        let (mut deadline, began) = (Deadline::within(LIVING_TIMEOUT), Instant::now());
+        let mut ends =
+            |after_s| is_over(&node, &mut deadline, began + Duration::from_secs(after_s));
+        assert!(!ends(4) && !ends(60));
+        node.with(|core| core.engine.drop_link());
+        assert!(!ends(62) && ends(63));
     }
 }
