@@ -68,6 +68,8 @@ pub enum ConnectError {
          or --wsrep-new-cluster"
     )]
     NoPrimary { timeout_ms: u64, peers: String },
+    #[error("the server stops, or disconnects")]
+    Stopped,
     #[error("the cluster refused this node: {0}")]
     Refused(String),
     #[error("{0}")]
@@ -131,7 +133,7 @@ pub fn connect(
         cluster,
         options,
     };
-    if bootstrap && node.is_unvouched() && joins_living(node, &request) {
+    if bootstrap && node.is_unvouched() && joins_living(node, &request)? {
         return Ok(());
     }
     match attempt(node, &request, aim, Past::GoesOn) {
@@ -187,26 +189,34 @@ enum Past {
 
 /// Joins a primary component that has gone on without this node, if one is there. Called for a node that is
 /// bootstrapped without grastate.dat. Such a component never follows the bootstrap, and once its server runs this node
-/// could not take an SST any more (rule 11, galera.galera_wsrep_new_cluster). Returns false if there is none.
-fn joins_living(node: &Arc<Node>, request: &Request) -> bool {
+/// could not take an SST any more (rule 11, galera.galera_wsrep_new_cluster). Returns false if there is none. Err: the
+/// server wants neither any more.
+fn joins_living(node: &Arc<Node>, request: &Request) -> Result<bool, ConnectError> {
     let peers = setup::peer_addresses(&request.cluster, &request.options);
     if peers.is_empty() || !node.has_history() {
-        return false;
+        return Ok(false);
     }
     node.logger.info(format!(
         "bootstrapped without grastate.dat: this node first looks for {} s whether a primary component of its cluster is at {}",
         LIVING_TIMEOUT.as_secs(),
         peers.join(", ")
     ));
-    let joined = attempt(node, request, Aim::JoinLiving, Past::GoesOn);
-    match joined {
-        Ok(()) => node.logger.info(
-            "this node joins the primary component that it found, in place of a bootstrap; for a cluster of its own start it \
-             without the others' addresses",
-        ),
-        Err(ref error) => node.logger.info(format!("nothing to join ({error}): this node is bootstrapped")),
+    match attempt(node, request, Aim::JoinLiving, Past::GoesOn) {
+        Ok(()) => {
+            node.logger.info(
+                "this node joins the primary component that it found, in place of a bootstrap; for a cluster of its own start it \
+                 without the others' addresses",
+            );
+            Ok(true)
+        }
+        Err(ConnectError::Stopped) => Err(ConnectError::Stopped),
+        Err(error) => {
+            node.logger.info(format!(
+                "nothing to join ({error}): this node is bootstrapped"
+            ));
+            Ok(false)
+        }
     }
-    joined.is_ok()
 }
 
 /// Connects once.

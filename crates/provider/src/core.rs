@@ -8,7 +8,7 @@ use trireme_group as group;
 use trireme_group::{ComponentState, Position};
 use trireme_log::{FlushDone, FlushJob};
 use trireme_node::{CommitClock, Line, Progress, Station, now_ms};
-use trireme_replicator::{self as replicator, Level};
+use trireme_replicator::{self as replicator, Level, NodeWait};
 
 use crate::disk_threads::DiskThreads;
 use crate::grastate::Grastate;
@@ -126,6 +126,17 @@ impl Core {
     /// form its last view again.
     pub fn waits_for_others(&self) -> bool {
         self.is_blank() || self.is_resumed()
+    }
+
+    /// Returns true while the node lacks others before its server can start: a component, a majority, the other founders,
+    /// or a donor. False during a state transfer, in which programs of the server write the data.
+    pub fn lacks_others(&self) -> bool {
+        let lacks = match self.engine.replicator.waits_for() {
+            Some(NodeWait::Admission | NodeWait::Donor) => true,
+            Some(NodeWait::StateTransfer { .. } | NodeWait::Script { .. }) => false,
+            _ => !self.is_in_primary(),
+        };
+        self.engine.link().is_some() && lacks || self.waits_for_others()
     }
 
     /// Returns true while a primary component lists this node. The state of the order may still be on its way here.

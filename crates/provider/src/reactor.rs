@@ -87,7 +87,7 @@ fn run(node: &Weak<Node>, poller: Poller, stop: &AtomicBool) {
         if let Some(job) = flush.take_if_time(&ready) {
             flush.job = node.flush(job);
         }
-        let (idle_ms, cut_off, closed, waits) = node.with(|core| {
+        let (idle_ms, cut_off, closed, lacks_others) = node.with(|core| {
             core.heed_signal();
             core.react(&mut ready);
             core.hear_stager();
@@ -96,9 +96,10 @@ fn run(node: &Weak<Node>, poller: Poller, stop: &AtomicBool) {
             core.watch_leader();
             flush.job = core.take_quick_flush(flush.job.take());
             let (cut_off, closed) = (core.is_cut_off(), core.progress.closed);
-            (core.idle_ms(), cut_off, closed, core.waits_for_others())
+            let lacks_others = !node.server.runs() && core.lacks_others();
+            (core.idle_ms(), cut_off, closed, lacks_others)
         });
-        if waits && !node.server.runs() && termination::is_wanted() {
+        if lacks_others && termination::is_wanted() {
             (node.logger).info("SIGTERM: ending while the others are not there yet");
             termination::let_it();
         }

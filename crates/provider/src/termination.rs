@@ -1,6 +1,6 @@
 //! The ends of the process that the server does not make: the node has no usable state, or SIGTERM comes before the
-//! server handles it. A server blocks its signals until it has started. A server that founds a cluster with others, or
-//! whose last view is not back, only starts when the others are there.
+//! server handles it. A server blocks its signals until it has started. A server that lacks others (a component, founders, a
+//! majority, a donor) only starts when they are there.
 
 use crate::server_flags;
 

@@ -8,6 +8,7 @@ use trireme_node::{Deadline, setup};
 use super::{ConnectError, LIVING_TIMEOUT, POLL, Request};
 use crate::core::Core;
 use crate::node::Node;
+use crate::server_flags;
 
 /// Waits for a primary component that exists now.
 pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), ConnectError> {
@@ -31,20 +32,22 @@ pub(super) fn wait_for_living(node: &Node, request: &Request) -> Result<(), Conn
 /// during an outage had no effect).
 pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<(), ConnectError> {
     let timeout_ms = request.options.duration_ms("pc.wait_prim_timeout");
-    let is_running = node.server.runs();
+    // A server that began without a cluster address has had no view, and runs all the same.
+    let is_running = node.server.runs() || server_flags::is_started();
     let wait = is_running || request.options.bool("pc.wait_prim");
     let mut deadline = Deadline::within(Duration::from_millis(timeout_ms));
     loop {
         let admitted = is_admitted(node, request, has_consent)?;
         let refused = node.peek(|core| core.progress.refused.clone());
+        let may_wait_on = !is_running && refused.is_none();
         // Only while no peer is reached, this node may still take another cluster's data.
-        if has_consent && wait && !admitted && refused.is_none() && node.peek(Core::is_alone) {
+        if has_consent && wait && may_wait_on && !admitted && node.peek(Core::is_alone) {
             std::thread::sleep(POLL);
             continue;
         }
         // A node that was in a view before waits for that view without limit: no operator has to bootstrap (rule 18).
         // The same holds for a node that founds a cluster when all founders are there.
-        let waits_on = !is_running && refused.is_none() && node.peek(Core::waits_for_others);
+        let waits_on = may_wait_on && node.peek(Core::waits_for_others);
         if admitted || waits_on {
             return Ok(());
         }
@@ -61,8 +64,13 @@ pub(super) fn wait(node: &Node, request: &Request, has_consent: bool) -> Result<
     }
 }
 
-/// Returns true if a component has admitted this node. Err: no component will.
+/// Returns true if a component has admitted this node. Err: no component will, or nobody waits for it any more.
 fn is_admitted(node: &Node, request: &Request, has_consent: bool) -> Result<bool, ConnectError> {
+    // A server that has not started is ended by the reactor.
+    let stops = server_flags::is_started() && server_flags::stops();
+    if stops || !node.peek(Core::is_connected) {
+        return Err(ConnectError::Stopped);
+    }
     let (admitted, failed) =
         node.peek(|core| (core.progress.admitted, core.progress.failed.clone()));
     if let Some(text) = failed {

@@ -164,7 +164,8 @@ impl Server {
         format!("{}:{}", self.ip, self.port)
     }
 
-    fn add_applier(&self) {
+    /// A recv() thread.
+    pub fn add_applier(&self) {
         let app = self.app.clone();
         let thread = std::thread::spawn(move || {
             let applier = Applier { app, replays: None };
