@@ -60,7 +60,7 @@ pub struct Plan {
 
 /// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
+    let plan = frame::choices(plan, NAME, default_systems(plan), |plan| &mut plan.frame)?;
     let experiment = Inserts { plan: plan.clone() };
     plan.frame.check_nodes(experiment.nodes())?;
     frame::run(&experiment, &plan.frame, &plan)
@@ -69,14 +69,23 @@ pub fn run(plan: &Plan) -> Result<(), LabError> {
 const NAME: &str = "inserts";
 
 /// The systems of the article, and ours; of semi-synchronous replication the form with and without a flush on the
-/// replica.
-const SYSTEMS: [&str; 5] = [
+/// replica. The last one has the binary log of semi-synchronous replication, and no replica.
+const SYSTEMS: [&str; 6] = [
     "plain",
     "semisync",
     SEMISYNC_SOURCE_FLUSH,
     "galera",
     "trireme",
+    "plain-binlog",
 ];
+
+/// The systems of a plan that names none. A quick pass does without the binary log alone.
+fn default_systems(plan: &Plan) -> &'static [&'static str] {
+    match plan.frame.preset() {
+        Preset::Quick => &SYSTEMS[..5],
+        Preset::Box | Preset::Article => &SYSTEMS,
+    }
+}
 
 struct Inserts {
     plan: Plan,
@@ -310,23 +319,33 @@ mod tests {
 
     fn inserts(arguments: &[&str]) -> Inserts {
         let mut plan: Plan = fixtures::parse(arguments).unwrap();
-        plan.frame.default_systems(&SYSTEMS);
+        plan.frame.default_systems(default_systems(&plan));
         Inserts { plan }
     }
 
     #[test]
     fn systems_take_turns_at_each_point() {
         let cells = inserts(&["--connections", "1,8"]).cells();
-        let systems: Vec<&str> = cells[..5].iter().map(|c| c.system.as_str()).collect();
-        assert_eq!(systems, ["plain", "semisync", "galera", "trireme", "plain"]);
+        let systems: Vec<&str> = cells[..6].iter().map(|c| c.system.as_str()).collect();
+        assert_eq!(
+            systems,
+            [
+                "plain",
+                "semisync",
+                "galera",
+                "trireme",
+                "plain-binlog",
+                "plain"
+            ]
+        );
         // Both forms of semi-synchronous replication differ only in full durability.
-        assert_eq!(cells.len(), (4 + 4 + 5) * 2 * 3);
+        assert_eq!(cells.len(), (5 + 5 + 6) * 2 * 3);
         let full: Vec<&str> = cells
             .iter()
             .filter(|c| c.level("settings") == FULL)
             .map(|c| c.system.as_str())
             .collect();
-        assert_eq!(full[..5], SYSTEMS);
+        assert_eq!(full[..6], SYSTEMS);
     }
 
     #[test]
@@ -338,6 +357,19 @@ mod tests {
         // A single server stands beside clusters of any size.
         let three = inserts(&["--nodes", "3"]).cells();
         assert!(three.iter().any(|c| c.system == "plain"));
+    }
+
+    #[test]
+    fn a_plain_server_with_a_binary_log_stands_beside() {
+        for (arguments, is_there) in [
+            (&[][..], true),
+            (&["--preset", "article"], true),
+            (&["--quick"], false),
+        ] {
+            let cells = inserts(arguments).cells();
+            let has_binlog = |c: &Cell| c.system == "plain-binlog";
+            assert_eq!(cells.iter().any(has_binlog), is_there, "{arguments:?}");
+        }
     }
 
     #[test]
