@@ -6,7 +6,7 @@ use std::time::Duration;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
-use trireme_testbed::sysbench_report::Summary;
+use trireme_testbed::sysbench_report::{IntervalReport, Summary};
 use trireme_testbed::{ClusterError, Server};
 
 use crate::work_dir;
@@ -35,13 +35,21 @@ pub(crate) fn template(rows: usize, server: Server) -> Result<PathBuf, OltpError
     })
 }
 
+/// The result of a load.
+pub(crate) struct Loaded {
+    /// The summary of each process.
+    pub summaries: Vec<Summary>,
+    /// The commits of all processes in each second. sysbench does not always report the last one.
+    pub per_second: Vec<u64>,
+}
+
 /// Runs the load on `nodes` at once, with a process per node. The processes take `seed` and the numbers after it.
 pub(crate) fn run_load(
     nodes: &[Node],
     load: &Load,
     seconds: u64,
     seed: u32,
-) -> Result<Vec<Summary>, OltpError> {
+) -> Result<Loaded, OltpError> {
     let duration = Duration::from_secs(seconds);
     let starts = nodes
         .iter()
@@ -51,8 +59,43 @@ pub(crate) fn run_load(
     while !runs.iter_mut().all(Sysbench::has_ended) {
         interrupt::sleep(Duration::from_millis(100))?;
     }
-    Ok(runs
-        .into_iter()
-        .map(Sysbench::finish)
-        .collect::<Result<_, _>>()?)
+    let whole = runs.into_iter().map(Sysbench::finish_whole);
+    let whole = whole.collect::<Result<Vec<_>, _>>()?;
+    Ok(Loaded {
+        summaries: whole.iter().map(|whole| whole.statistics.summary).collect(),
+        per_second: per_second(whole.iter().map(|whole| &*whole.intervals)),
+    })
+}
+
+/// The commits of all processes in each second, from the reports of each.
+fn per_second<'a>(processes: impl Iterator<Item = &'a [IntervalReport]>) -> Vec<u64> {
+    let mut commits = Vec::new();
+    for reports in processes {
+        commits.resize(commits.len().max(reports.len()), 0);
+        for (second, report) in commits.iter_mut().zip(reports) {
+            *second += report.tps.round() as u64;
+        }
+    }
+    commits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seconds_of_all_processes_are_added() {
+        let reports = |tps: &[f64]| -> Vec<IntervalReport> {
+            let report = |(second, tps): (u32, &f64)| IntervalReport {
+                second: f64::from(second),
+                tps: *tps,
+                p95_ms: 1.0,
+                conflicts_per_s: 0.0,
+            };
+            (1..).zip(tps).map(report).collect()
+        };
+        let processes = [reports(&[99.99, 50.0]), reports(&[1.0, 2.0, 3.01])];
+        let per_second = per_second(processes.iter().map(Vec::as_slice));
+        assert_eq!(per_second, [101, 52, 3]);
+    }
 }

@@ -6,8 +6,8 @@ use trireme_testbed::interrupt;
 
 use super::error::LatencyError;
 use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, measured};
-use super::load::Load;
+use super::figures::{Window, by_second, latencies_ms, measured};
+use super::load::{Commit, Load};
 use super::site::Site;
 use crate::frame::Measured;
 use crate::stats::percentile;
@@ -58,14 +58,14 @@ pub fn far(
     length: Duration,
 ) -> Result<Measured, LatencyError> {
     let far = if place.is_first { 0 } else { 2 };
-    let nodes = trial(site, settling, length, |a, b| {
+    let Seen { nodes, per_second } = trial(site, settling, length, |a, b| {
         let is_far = a == far || b == far;
         let far_trip = Duration::from_millis(place.round_trip_ms.into());
         if is_far { far_trip } else { NEAR }
     })?;
     let pair = slower(&nodes[(far + 1) % 3], &nodes[(far + 2) % 3]);
     let figures = named("pair", pair).chain(named("third", &nodes[far]));
-    Ok(measured(figures, Vec::new()))
+    Ok(measured(figures, per_second))
 }
 
 /// Runs one trial of `regions`.
@@ -74,12 +74,12 @@ pub fn regions(
     settling: Duration,
     length: Duration,
 ) -> Result<Measured, LatencyError> {
-    let nodes = trial(site, settling, length, |_, _| REGION)?;
+    let Seen { nodes, per_second } = trial(site, settling, length, |_, _| REGION)?;
     let names = ["node1", "node2", "node3"].into_iter();
     let figures = names
         .zip(&nodes)
         .flat_map(|(name, latencies)| named(name, latencies));
-    Ok(measured(figures, Vec::new()))
+    Ok(measured(figures, per_second))
 }
 
 /// The figure's name for a percentile of the commits at a node, or at the slower node of a pair.
@@ -94,14 +94,40 @@ fn named(node: &str, latencies: &[f64]) -> impl Iterator<Item = (String, f64)> {
     })
 }
 
-/// Returns the sorted latencies of each node's commits, with these round trips between the nodes. The cluster has
-/// formed without delays.
+/// The commits in the window of a trial.
+struct Seen {
+    /// The sorted latencies at each node, in ms.
+    nodes: [Vec<f64>; 3],
+    /// The commits of all nodes in each second.
+    per_second: Vec<u64>,
+}
+
+impl Seen {
+    /// Evaluates the commits of each client, which has a node of its own. Fails if a node has none in the window.
+    fn of(clients: &[(usize, Vec<Commit>)], window: Window) -> Result<Self, LatencyError> {
+        let mut nodes = [const { Vec::new() }; 3];
+        for (node, commits) in clients {
+            nodes[*node] = latencies_ms(commits, window);
+            if nodes[*node].is_empty() {
+                return Err(LatencyError::NoCommits(node + 1));
+            }
+        }
+        let all: Vec<Commit> = clients.iter().flat_map(|(_, c)| c.clone()).collect();
+        let seconds = (window.to - window.from).as_secs() as usize;
+        Ok(Self {
+            nodes,
+            per_second: by_second(&all, window.from, seconds),
+        })
+    }
+}
+
+/// Runs the load with these round trips between the nodes. The cluster has formed without delays.
 fn trial(
     site: &Site,
     settling: Duration,
     length: Duration,
     round_trip: impl Fn(usize, usize) -> Duration,
-) -> Result<[Vec<f64>; 3], LatencyError> {
+) -> Result<Seen, LatencyError> {
     for (a, b) in [(0, 1), (0, 2), (1, 2)] {
         site.network().set_round_trip(a, b, round_trip(a, b));
     }
@@ -109,14 +135,7 @@ fn trial(
     interrupt::sleep(settling)?;
     let window = Window::new(Instant::now(), length);
     sleep_until(window.to)?;
-    let mut nodes = [const { Vec::new() }; 3];
-    for (node, commits) in load.commits() {
-        nodes[node] = latencies_ms(&commits, window);
-        if nodes[node].is_empty() {
-            return Err(LatencyError::NoCommits(node + 1));
-        }
-    }
-    Ok(nodes)
+    Seen::of(&load.commits(), window)
 }
 
 /// The node of a near pair whose median commit is slower.
@@ -131,6 +150,31 @@ fn slower<'a>(a: &'a [f64], b: &'a [f64]) -> &'a [f64] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_nodes_are_in_the_seconds() {
+        let start = Instant::now();
+        let commits = |due_ms: &[u64]| -> Vec<Commit> {
+            let due = due_ms.iter().map(|ms| start + Duration::from_millis(*ms));
+            due.map(|due| Commit {
+                due,
+                done: due + Duration::from_millis(5),
+            })
+            .collect()
+        };
+        let clients = [
+            (0, commits(&[100, 200, 1100, 2500])),
+            (1, commits(&[300])),
+            (2, commits(&[1200, 1300])),
+        ];
+        let window = Window::new(start, Duration::from_secs(2));
+        let seen = Seen::of(&clients, window).unwrap();
+        assert_eq!(seen.per_second, [3, 3]);
+        assert_eq!(seen.nodes[0], [5.0; 3]);
+        let silent = [clients[0].clone(), (1, commits(&[2100]))];
+        let error = Seen::of(&silent, window).err();
+        assert!(matches!(error, Some(LatencyError::NoCommits(2))));
+    }
 
     #[test]
     fn the_pair_is_as_fast_as_its_slower_half() {

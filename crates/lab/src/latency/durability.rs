@@ -101,6 +101,8 @@ pub fn measure(
     kept: &mut Measured,
 ) -> Result<Measured, LatencyError> {
     let mut figures = Vec::new();
+    // The seconds of all loads, one load after the other.
+    let mut seconds = Vec::new();
     for point in Point::ALL {
         let load = Load {
             script: point.script,
@@ -114,15 +116,17 @@ pub fn measure(
         };
         let seed = repetition * 1000;
         run_load(nodes, &load, WARMUP_S, seed + 500)?;
-        let summaries = run_load(nodes, &load, length.as_secs(), seed)?;
+        let loaded = run_load(nodes, &load, length.as_secs(), seed)?;
+        let summaries = loaded.summaries;
         let commits = summaries.iter();
         let commits = commits.map(|s| s.transactions as f64 / s.seconds.max(0.001));
         let p95_ms = summaries.iter().map(|s| s.p95_ms).fold(0.0, f64::max);
         figures.push((point.commits(), commits.sum()));
         figures.push((format!("{}_p95_ms", point.name()), p95_ms));
-        *kept = measured(figures.clone(), Vec::new());
+        seconds.extend(loaded.per_second);
+        *kept = measured(figures.clone(), seconds.clone());
     }
-    Ok(measured(figures, Vec::new()))
+    Ok(measured(figures, seconds))
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use trireme_testbed::interrupt;
 use trireme_testbed::sql::{Sql, SqlError};
 
 use super::error::LatencyError;
+use super::failover::FAULT_AT;
 use super::fault::sleep_until;
-use super::figures::{Window, latencies_ms, longest_gap, measured};
+use super::figures::{Window, by_second, latencies_ms, longest_gap, measured};
 use super::load::{Commit, Load};
 use super::plan::Victim;
 use super::site::Site;
@@ -127,10 +128,7 @@ pub fn measure(
         from: until.to,
         to: applied.max(until.to + LOOK),
     };
-    Ok(measured(
-        figures(&commits, usual, until, applying, views as f64),
-        Vec::new(),
-    ))
+    Ok(evaluated(&commits, usual, until, applying, views as f64))
 }
 
 /// The time at which the transaction was ordered: the begin of the first node's standstill before it. Between its
@@ -141,17 +139,22 @@ fn ordered(standstills: &[Window], committing: Instant, committed: Instant) -> I
     began.filter(|at| *at > committing).unwrap_or(committed)
 }
 
-fn figures(
+/// The figures of the windows, and the seconds from the begin of the usual load until the transaction was applied.
+fn evaluated(
     commits: &[Commit],
     usual: Window,
     until: Window,
     applying: Window,
     views: f64,
-) -> Vec<(&'static str, f64)> {
+) -> Measured {
     let p99 = |sorted: &[f64]| percentile(sorted, 0.99);
     let before = waited_ms(commits, until);
     let usual_p99 = p99(&latencies_ms(commits, usual));
     let ratio = p99(&before).zip(usual_p99).map(|(p99, usual)| p99 / usual);
+    let quiet = Window {
+        from: usual.from,
+        to: until.from,
+    };
     let seconds = |window: Window| Some((window.to - window.from).as_secs_f64());
     let all = [
         ("usual_p99_ms", usual_p99),
@@ -164,11 +167,14 @@ fn figures(
         ("applying_p99_ms", p99(&latencies_ms(commits, applying))),
         ("applying_gap_ms", Some(longest_gap(commits, applying).ms())),
         ("views", Some(views)),
+        (FAULT_AT, seconds(quiet)),
     ];
     // Without a commit that was due in a window, there is no figure of it.
-    let all = all.into_iter();
-    all.filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+    let figures = all.into_iter();
+    let figures = figures.filter_map(|(name, value)| Some((name, value?)));
+    let length = applying.to - usual.from;
+    let per_second = by_second(commits, usual.from, length.as_secs() as usize);
+    measured(figures, per_second)
 }
 
 /// The waits, sorted, of the commits that were due within `window`, as far as they waited in it. A wait beyond the
@@ -286,6 +292,23 @@ mod tests {
         let stalled = |committing| ordered(&[standstill], at(committing), at(150));
         assert_eq!(stalled(105), at(110));
         assert_eq!(stalled(120), at(150));
+    }
+
+    #[test]
+    fn a_trial_keeps_its_seconds_around_the_transaction() {
+        let start = Instant::now();
+        let window = |from_ms, to_ms| Window {
+            from: start + Duration::from_millis(from_ms),
+            to: start + Duration::from_millis(to_ms),
+        };
+        let commits = [100, 900, 1200, 2900, 4000].map(|ms| Commit {
+            due: start + Duration::from_millis(ms),
+            done: start + Duration::from_millis(ms + 10),
+        });
+        let (usual, until, applying) = (window(0, 2000), window(2500, 2950), window(2950, 3500));
+        let measured = evaluated(&commits, usual, until, applying, 0.0);
+        assert_eq!(measured.per_second, [2, 1, 1]);
+        assert_eq!(measured.figures[FAULT_AT], 2.5);
     }
 
     #[test]

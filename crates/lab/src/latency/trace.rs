@@ -7,14 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trireme_testbed::interrupt;
 use trireme_testbed::settings::Settings;
 use trireme_testbed::sql::Sql;
 
 use super::error::LatencyError;
-use super::figures::measured;
+use super::figures::{by_second, measured};
+use super::load::Commit;
 use super::site::Site;
 use super::strace::{Calls, Strace};
 use crate::frame::Measured;
@@ -80,7 +81,9 @@ pub const MAJORITY: &str = "on_majority_before_percent";
 struct Acknowledged {
     node: usize,
     mark: String,
+    /// The moment of the answer, by the clock of strace, since 1970.
     at_us: u64,
+    commit: Commit,
 }
 
 /// Runs one trial.
@@ -93,6 +96,7 @@ pub fn measure(site: &Site, promise: Promise, length: Duration) -> Result<Measur
         .filter_map(|node| Some((node.pid()?, node.dir.join("strace"))))
         .map(|(pid, dir)| Strace::attach(pid, &dir))
         .collect::<Result<Vec<_>, _>>()?;
+    let began = Instant::now();
     let acknowledged = load(site, length)?;
     let calls = straces
         .into_iter()
@@ -100,8 +104,16 @@ pub fn measure(site: &Site, promise: Promise, length: Duration) -> Result<Measur
         .collect::<Result<Vec<_>, _>>()?;
     match acknowledged.is_empty() {
         true => Err(LatencyError::NoCommits(1)),
-        false => Ok(measured(figures(&acknowledged, &calls), Vec::new())),
+        false => Ok(measured(
+            figures(&acknowledged, &calls),
+            seconds(&acknowledged, began, length),
+        )),
     }
+}
+
+fn seconds(acknowledged: &[Acknowledged], began: Instant, length: Duration) -> Vec<u64> {
+    let commits: Vec<Commit> = acknowledged.iter().map(|a| a.commit).collect();
+    by_second(&commits, began, length.as_secs() as usize)
 }
 
 /// Commits marks on all nodes for this time.
@@ -136,12 +148,17 @@ fn commit_marks(
     let mut all = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let mark = format!("{PREFIX}{client:02}-{:06}", all.len());
+        let due = Instant::now();
         sql.exec(&format!("INSERT INTO sbtest.marks VALUES ('{mark}')"))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         all.push(Acknowledged {
             node,
             mark,
             at_us: now.unwrap_or_default().as_micros() as u64,
+            commit: Commit {
+                due,
+                done: Instant::now(),
+            },
         });
     }
     Ok(all)
@@ -194,6 +211,22 @@ mod tests {
             format!("{PREFIX}{:02}-{:06}", 11, 123_456).len()
         );
         assert!(mark.len() <= 32);
+    }
+
+    #[test]
+    fn a_trial_keeps_its_seconds() {
+        let began = Instant::now();
+        let acknowledged = [10, 20, 1500, 2100].map(|ms| Acknowledged {
+            node: 0,
+            mark: String::new(),
+            at_us: 0,
+            commit: Commit {
+                due: began,
+                done: began + Duration::from_millis(ms),
+            },
+        });
+        let seconds = seconds(&acknowledged, began, Duration::from_secs(2));
+        assert_eq!(seconds, [2, 1]);
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub fn measure(
     // All systems get the same random numbers.
     let seed = repetition * 1000;
     run_load(site.cluster.nodes(), &load, WARMUP_S, seed + 500)?;
-    let summaries = run_load(site.cluster.nodes(), &load, length.as_secs(), seed)?;
+    let loaded = run_load(site.cluster.nodes(), &load, length.as_secs(), seed)?;
+    let summaries = &loaded.summaries;
     let commits: u64 = summaries.iter().map(|s| s.transactions).sum();
     let conflicts: u64 = summaries.iter().map(|s| s.conflicts).sum();
     let per_s = summaries.iter();
@@ -41,5 +42,5 @@ pub fn measure(
         (CONFLICTS, conflicts as f64 / commits.max(1) as f64),
         ("commits_per_s", per_s.sum()),
     ];
-    Ok(measured(figures, Vec::new()))
+    Ok(measured(figures, loaded.per_second))
 }
