@@ -39,10 +39,19 @@ pub struct Work {
     pub seed: u64,
 }
 
+impl Work {
+    /// The end of the measurement, from the begin of the warm-up on.
+    fn end(&self) -> Duration {
+        self.warmup + Duration::from_secs(self.seconds)
+    }
+}
+
 /// The result of the clients.
 pub struct Outcome {
     /// The counts of all clients.
     pub tally: Tally,
+    /// The commits of each client in the measurement.
+    pub commits: Vec<u64>,
     /// The processor time of the measurement.
     pub cpu: CpuTimes,
     /// The reason why the run ended early, if it did.
@@ -71,6 +80,7 @@ pub fn run(deployed: &Deployed, work: &Work) -> Outcome {
         let cpu = CpuTimes::of(deployed).since(before);
         let mut outcome = Outcome {
             tally: Tally::new(work.seconds as usize),
+            commits: Vec::new(),
             cpu,
             failure: interrupt::check().err().map(LabError::from),
         };
@@ -78,6 +88,7 @@ pub fn run(deployed: &Deployed, work: &Work) -> Outcome {
             let failure = match client.join() {
                 Ok((tally, failure)) => {
                     outcome.tally.add(&tally);
+                    outcome.commits.push(tally.committed());
                     failure
                 }
                 Err(_) => Some(LabError::Client),
@@ -145,9 +156,14 @@ impl<S: Transactions> Client<'_, S> {
     fn work(&mut self, tally: &mut Tally) -> Result<(), SqlError> {
         while !self.is_over() {
             let input = Input::draw(&mut self.random, self.shared.work.scale);
-            let start = Instant::now();
-            if let Some(ended) = self.complete(&input, tally)? {
-                tally.ended(input.kind(), ended, self.measured(), start.elapsed());
+            let start = self.began.elapsed();
+            let ended = self.complete(&input, tally)?;
+            let at = self.began.elapsed();
+            if let Some(ended) = ended {
+                tally.ended(input.kind(), ended, self.measured(at), at - start);
+            }
+            if let Some(age) = self.unfinished(start, at) {
+                tally.left(input.kind(), age);
             }
         }
         Ok(())
@@ -168,7 +184,7 @@ impl<S: Transactions> Client<'_, S> {
     }
 
     fn conflict(&mut self, kind: Kind, tally: &mut Tally) -> Result<(), SqlError> {
-        if self.measured().is_some() {
+        if self.measured(self.began.elapsed()).is_some() {
             tally.conflict(kind);
         }
         match self.session.roll_back() {
@@ -178,16 +194,27 @@ impl<S: Transactions> Client<'_, S> {
         }
     }
 
-    /// The time since the begin of the measurement; None outside the measurement.
-    fn measured(&self) -> Option<Duration> {
-        let at = self.began.elapsed().checked_sub(self.shared.work.warmup)?;
-        (at < Duration::from_secs(self.shared.work.seconds)).then_some(at)
+    /// The time from the begin of the measurement until `at`; None outside the measurement.
+    fn measured(&self, at: Duration) -> Option<Duration> {
+        let work = self.shared.work;
+        let measured = at.checked_sub(work.warmup)?;
+        (at < work.end()).then_some(measured)
+    }
+
+    /// The age, at the end of the measurement, of a transaction that the client had from `start` until `at`; None if
+    /// the transaction was not in hand then. A run that was stopped has no such end.
+    fn unfinished(&self, start: Duration, at: Duration) -> Option<Duration> {
+        let end = self.shared.work.end();
+        let age = end.checked_sub(start)?;
+        (at >= end && !self.is_stopped()).then_some(age)
     }
 
     fn is_over(&self) -> bool {
-        let work = self.shared.work;
-        let end = work.warmup + Duration::from_secs(work.seconds);
-        self.shared.stop.load(Ordering::Relaxed) || self.began.elapsed() >= end
+        self.is_stopped() || self.began.elapsed() >= self.shared.work.end()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
     }
 }
 
@@ -198,6 +225,8 @@ mod tests {
     /// A server that answers in turn with these errors, and then commits.
     struct Fake {
         errors: Vec<u16>,
+        /// The time that each attempt takes.
+        delay: Duration,
         inputs: Vec<Input>,
         rolled_back: usize,
     }
@@ -205,6 +234,7 @@ mod tests {
     impl Transactions for Fake {
         fn run(&mut self, input: &Input) -> Result<Ended, SqlError> {
             self.inputs.push(input.clone());
+            thread::sleep(self.delay);
             match self.errors.pop() {
                 Some(code) => Err(error(code)),
                 None => Ok(Ended::Committed),
@@ -225,39 +255,73 @@ mod tests {
         }
     }
 
-    /// Completes a transaction on a server that answers with these errors first. Returns the result, the counted
-    /// conflicts and the server.
-    fn complete(errors: &[u16]) -> (Result<Option<Ended>, SqlError>, u64, Fake) {
-        let work = Work {
+    fn work(seconds: u64) -> Work {
+        Work {
             connections: 1,
             nodes: 1,
             warmup: Duration::ZERO,
-            seconds: 3600,
+            seconds,
             isolation: "REPEATABLE READ",
             scale: Scale::small(2),
             seed: 7,
-        };
-        let shared = Shared {
-            work: &work,
+        }
+    }
+
+    fn shared(work: &Work) -> Shared<'_> {
+        Shared {
+            work,
             stop: AtomicBool::new(false),
             running: AtomicUsize::new(1),
             ready: Barrier::new(1),
-        };
-        let mut client = Client {
+        }
+    }
+
+    /// A client of a server that answers with these errors first.
+    fn client<'a>(errors: &[u16], delay: Duration, shared: &'a Shared<'a>) -> Client<'a, Fake> {
+        Client {
             session: Fake {
                 errors: errors.iter().rev().copied().collect(),
+                delay,
                 inputs: Vec::new(),
                 rolled_back: 0,
             },
-            random: Random::new(work.seed),
-            shared: &shared,
+            random: Random::new(shared.work.seed),
+            shared,
             began: Instant::now(),
-        };
+        }
+    }
+
+    /// Completes a transaction on a server that answers with these errors first. Returns the result, the counted
+    /// conflicts and the server.
+    fn complete(errors: &[u16]) -> (Result<Option<Ended>, SqlError>, u64, Fake) {
+        let work = work(3600);
+        let shared = shared(&work);
+        let mut client = client(errors, Duration::ZERO, &shared);
         let input = Input::draw(&mut client.random, work.scale);
         let mut tally = Tally::new(10);
         let ended = client.complete(&input, &mut tally);
         assert!(client.session.inputs.iter().all(|tried| *tried == input));
         (ended, tally.kind(input.kind()).conflicts, client.session)
+    }
+
+    /// The time until the end of the measurement in the tests of its end.
+    const LEFT: Duration = Duration::from_millis(300);
+
+    /// Works until the end of the measurement. Returns the counts and the server.
+    fn work_to_the_end(errors: &[u16], delay: Duration, stopped: bool) -> (Tally, Fake) {
+        let work = work(1);
+        let shared = shared(&work);
+        let mut client = client(errors, delay, &shared);
+        client.began -= work.end() - LEFT;
+        let mut tally = Tally::new(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(LEFT / 2);
+                shared.stop.store(stopped, Ordering::Relaxed);
+            });
+            client.work(&mut tally).unwrap();
+        });
+        (tally, client.session)
     }
 
     #[test]
@@ -278,5 +342,32 @@ mod tests {
             (conflicts, server.inputs.len(), server.rolled_back),
             (1, 2, 1)
         );
+    }
+
+    #[test]
+    fn what_is_in_hand_at_the_end_is_unfinished() {
+        let pause = Duration::from_millis(1);
+        let (tally, server) = work_to_the_end(&[1213; 10_000], pause, false);
+        assert_eq!((tally.committed(), tally.unfinished()), (0, 1));
+        let age = tally.oldest_unfinished();
+        assert!(age > LEFT / 2 && age <= LEFT, "{age:?}");
+        // The percentiles see it, too.
+        let kind = server.inputs[0].kind();
+        assert!(tally.kind(kind).response_ms(0.5) > 150.0);
+
+        // A commit after the end counts only for the rows that must be there.
+        let (tally, server) = work_to_the_end(&[], LEFT * 2, false);
+        assert_eq!((server.inputs.len(), tally.committed()), (1, 0));
+        assert_eq!(tally.unfinished(), 1);
+        assert!(tally.oldest_unfinished() <= LEFT);
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_leaves_nothing_unfinished() {
+        for delay in [Duration::from_millis(1), LEFT * 2] {
+            let (tally, server) = work_to_the_end(&[1213; 10_000], delay, true);
+            assert!(server.rolled_back > 0);
+            assert_eq!(tally.unfinished(), 0);
+        }
     }
 }

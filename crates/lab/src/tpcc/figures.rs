@@ -16,6 +16,18 @@ pub const TX_PER_S: &str = "tx_per_s";
 /// The standard deviation of the transactions per second, in percent of their mean.
 pub const TX_SD_PERCENT: &str = "tx_per_s_sd_percent";
 
+/// The transactions that were in hand at the end of the measurement.
+const UNFINISHED: &str = "unfinished";
+
+/// The age of the oldest of them, from its first attempt on, in milliseconds.
+pub const OLDEST_UNFINISHED_MS: &str = "oldest_unfinished_ms";
+
+/// The commits of the slowest client, in percent of the mean of all clients.
+pub const SLOWEST_CLIENT_PERCENT: &str = "slowest_client_percent";
+
+/// The clients that committed nothing.
+pub const CLIENTS_WITHOUT_COMMIT: &str = "clients_without_commit";
+
 /// The time of a load, in seconds.
 pub const LOAD_S: &str = "load_s";
 
@@ -53,6 +65,9 @@ pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
     let minutes = seconds as f64 / 60.0;
     let each = committed.max(1) as f64;
     let deviation = standard_deviation(&per_second).unwrap_or(0.0);
+    let clients = &outcome.commits;
+    let slowest_client = clients.iter().min().copied().unwrap_or(0);
+    let oldest_ms = tally.oldest_unfinished().as_secs_f64() * 1000.0;
     for (name, value) in [
         (NOTPM, new_orders.committed as f64 / minutes),
         (TX_PER_S, committed as f64 / seconds as f64),
@@ -65,6 +80,16 @@ pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
         (
             "deliberate_rollback_percent",
             new_orders.percent(new_orders.rolled_back),
+        ),
+        (UNFINISHED, tally.unfinished() as f64),
+        (OLDEST_UNFINISHED_MS, oldest_ms),
+        (
+            SLOWEST_CLIENT_PERCENT,
+            100.0 * slowest_client as f64 * clients.len() as f64 / each,
+        ),
+        (
+            CLIENTS_WITHOUT_COMMIT,
+            clients.iter().filter(|commits| **commits == 0).count() as f64,
         ),
         ("server_cpu_ms_per_tx", outcome.cpu.servers_ms as f64 / each),
         ("client_cpu_ms_per_tx", outcome.cpu.client_ms as f64 / each),
@@ -90,4 +115,51 @@ pub fn of_run(outcome: &Outcome, seconds: u64, measured: &mut Measured) {
 
 fn put(measured: &mut Measured, name: &str, value: f64) {
     measured.figures.insert(name.to_string(), value);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cpu::CpuTimes;
+    use crate::tpcc::tally::Tally;
+    use crate::tpcc::transactions::Ended;
+
+    /// The figures of clients with so many commits each; one of them has a transaction left after 12 s.
+    fn figures(commits: &[u64]) -> Measured {
+        let mut tally = Tally::new(1);
+        let at = Some(Duration::ZERO);
+        for _ in 0..commits.iter().sum::<u64>() {
+            tally.ended(Kind::Payment, Ended::Committed, at, Duration::ZERO);
+        }
+        tally.left(Kind::NewOrder, Duration::from_secs(12));
+        let outcome = Outcome {
+            tally,
+            commits: commits.to_vec(),
+            cpu: CpuTimes {
+                servers_ms: 1,
+                client_ms: 1,
+            },
+            failure: None,
+        };
+        let mut measured = Measured::default();
+        of_run(&outcome, 1, &mut measured);
+        measured
+    }
+
+    #[test]
+    fn starved_clients_are_told() {
+        for (commits, slowest_percent, without) in [
+            (&[40, 60, 10, 50][..], 25.0, 0.0),
+            (&[100, 0, 0, 60], 0.0, 2.0),
+            (&[0, 0], 0.0, 2.0),
+        ] {
+            let figures = figures(commits).figures;
+            assert_eq!(figures[SLOWEST_CLIENT_PERCENT], slowest_percent);
+            assert_eq!(figures[CLIENTS_WITHOUT_COMMIT], without);
+            assert_eq!(figures[UNFINISHED], 1.0);
+            assert_eq!(figures[OLDEST_UNFINISHED_MS], 12_000.0);
+        }
+    }
 }

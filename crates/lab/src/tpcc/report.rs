@@ -3,7 +3,9 @@
 use trireme_testbed::systems::plain_of;
 
 use super::consistency::CONDITIONS;
-use super::figures::{LOAD_S, NOTPM, TX_PER_S, of_condition, of_kind};
+use super::figures::{
+    LOAD_S, NOTPM, OLDEST_UNFINISHED_MS, SLOWEST_CLIENT_PERCENT, TX_PER_S, of_condition, of_kind,
+};
 use super::input::Kind;
 use super::loader;
 use super::plan::Plan;
@@ -30,6 +32,10 @@ pub fn description(plan: &Plan) -> Vec<String> {
             plan.warmup().as_secs(),
             plan.isolation().sql()
         ),
+        "A transaction that a client has in hand when the measurement ends is unfinished: its age then, from the first attempt, \
+         goes into the response times, and the table of the throughput has the oldest. A run in which a client committed \
+         nothing settles no claim."
+            .to_string(),
         format!(
             "Every run has fresh servers on a copy of the same loaded tables, and the same input for all systems. The loads that \
              are timed go through the first node with {} connections, rows of up to 200 KiB per statement. After every load and \
@@ -63,10 +69,14 @@ struct Row {
 }
 
 impl Row {
+    /// The values of a figure.
+    fn values(&self, records: &[Record], figure: &str) -> Vec<f64> {
+        values(records, &self.system, figure, |cell| self.point.has(cell))
+    }
+
     /// A figure, formatted.
     fn shown(&self, records: &[Record], figure: &str, digits: usize) -> String {
-        let all = values(records, &self.system, figure, |cell| self.point.has(cell));
-        shown(&all, digits)
+        shown(&self.values(records, figure), digits)
     }
 
     fn heads(&self) -> Vec<String> {
@@ -128,9 +138,15 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
             "clients, CPU ms per tx",
             2,
         ),
+        (
+            SLOWEST_CLIENT_PERCENT.to_string(),
+            "slowest client, % of the mean",
+            0,
+        ),
     ];
     let mut header: Vec<String> = HEADS.map(String::from).to_vec();
     header.extend(figures.iter().map(|(_, name, _)| name.to_string()));
+    header.push("longest unfinished, s".to_string());
     header.push("NOTPM / best of the plain server of its kind".to_string());
     let body = rows.iter().map(|row| {
         let mut cells = row.heads();
@@ -139,6 +155,9 @@ fn throughput(records: &[Record], rows: &[Row]) -> Table {
                 .iter()
                 .map(|(f, _, digits)| row.shown(records, f, *digits)),
         );
+        let unfinished_ms = row.values(records, OLDEST_UNFINISHED_MS).into_iter();
+        let unfinished_s: Vec<f64> = unfinished_ms.map(|ms| ms / 1000.0).collect();
+        cells.push(shown(&unfinished_s, 1));
         cells.push(to_plain(records, row).unwrap_or("-".to_string()));
         cells
     });
@@ -196,9 +215,7 @@ fn responses(records: &[Record], rows: &[Row]) -> Table {
         cells.extend(Kind::ALL.map(|kind| {
             ["p50_ms", "p95_ms", "p99_ms"]
                 .map(|figure| {
-                    let all = values(records, &row.system, &of_kind(kind, figure), |cell| {
-                        row.point.has(cell)
-                    });
+                    let all = row.values(records, &of_kind(kind, figure));
                     median(&all).map_or("-".to_string(), |value| format!("{value:.1}"))
                 })
                 .join(" / ")
@@ -291,5 +308,39 @@ fn title(kind: Kind) -> &'static str {
         Kind::OrderStatus => "Order-Status",
         Kind::Delivery => "Delivery",
         Kind::StockLevel => "Stock-Level",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::fixtures;
+
+    #[test]
+    fn starved_clients_have_columns_beside_the_throughput() {
+        let run = |nodes: u64, figures: &[(&str, f64)]| {
+            let levels = [("warehouses", 10), ("connections", 64), ("nodes", nodes)];
+            let levels = levels.map(|(factor, level)| (factor, level.to_string()));
+            let further =
+                [("part", "run"), ("to", "all")].map(|(factor, level)| (factor, level.to_string()));
+            let cell = fixtures::cell("trireme", levels.into_iter().chain(further), 1);
+            fixtures::record(cell, figures.iter().copied())
+        };
+        let starved = [
+            (NOTPM, 9000.0),
+            (SLOWEST_CLIENT_PERCENT, 3.0),
+            (OLDEST_UNFINISHED_MS, 28_460.0),
+        ];
+        // Records of earlier versions have no such figures.
+        let records = [run(3, &[(NOTPM, 9000.0)]), run(5, &starved)];
+        let table = throughput(&records, &rows(&records));
+        let column = |heading: &str| -> Vec<&str> {
+            let at = table.header.iter().position(|name| name == heading);
+            let at = at.expect("the table has this column");
+            table.rows.iter().map(|row| row[at].as_str()).collect()
+        };
+        assert_eq!(column("slowest client, % of the mean"), ["-", "3"]);
+        assert_eq!(column("longest unfinished, s"), ["-", "28.5"]);
+        assert_eq!(column("NOTPM"), ["9000", "9000"]);
     }
 }

@@ -15,7 +15,8 @@ pub struct KindTally {
     pub rolled_back: u64,
     /// The attempts that met a conflict. Each was retried with the same input.
     pub conflicts: u64,
-    /// The time from the first attempt of a transaction until the commit of the last, in microseconds.
+    /// The time from the first attempt of a transaction until the commit of the last, in microseconds. For a transaction
+    /// that was in hand at the end of the measurement: the time until that end.
     pub response_us: Histogram<u64>,
 }
 
@@ -25,10 +26,14 @@ impl KindTally {
             committed: 0,
             rolled_back: 0,
             conflicts: 0,
-            // The histogram is from a microsecond to a minute, exact to 1 %.
-            response_us: Histogram::new_with_bounds(1, 60_000_000, 2)
+            // The histogram is from a microsecond to an hour, exact to 1 %.
+            response_us: Histogram::new_with_bounds(1, 3_600_000_000, 2)
                 .expect("the bounds are in order"),
         }
+    }
+
+    fn respond(&mut self, time: Duration) {
+        self.response_us.saturating_record(time.as_micros() as u64);
     }
 
     fn add(&mut self, other: &Self) {
@@ -55,6 +60,8 @@ impl KindTally {
 pub struct Tally {
     kinds: [KindTally; 5],
     per_second: Vec<u64>,
+    unfinished: u64,
+    oldest_unfinished: Duration,
     orders_in_all: u64,
     payments_in_all: u64,
 }
@@ -65,6 +72,8 @@ impl Tally {
         Self {
             kinds: std::array::from_fn(|_| KindTally::new()),
             per_second: vec![0; seconds],
+            unfinished: 0,
+            oldest_unfinished: Duration::ZERO,
             orders_in_all: 0,
             payments_in_all: 0,
         }
@@ -87,9 +96,7 @@ impl Tally {
             return;
         }
         tally.committed += 1;
-        tally
-            .response_us
-            .saturating_record(response.as_micros() as u64);
+        tally.respond(response);
         if let Some(second) = self.per_second.get_mut(at.as_secs() as usize) {
             *second += 1;
         }
@@ -100,6 +107,15 @@ impl Tally {
         self.kinds[kind.index()].conflicts += 1;
     }
 
+    /// Counts a transaction that was in hand at the end of the measurement. `age`: the time since its first attempt. It
+    /// goes into the response times, because a transaction that waits or is retried without end must not vanish from
+    /// the percentiles.
+    pub fn left(&mut self, kind: Kind, age: Duration) {
+        self.unfinished += 1;
+        self.oldest_unfinished = self.oldest_unfinished.max(age);
+        self.kinds[kind.index()].respond(age);
+    }
+
     /// Adds the counts of another client.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
@@ -108,6 +124,8 @@ impl Tally {
         for (mine, theirs) in self.per_second.iter_mut().zip(&other.per_second) {
             *mine += theirs;
         }
+        self.unfinished += other.unfinished;
+        self.oldest_unfinished = self.oldest_unfinished.max(other.oldest_unfinished);
         self.orders_in_all += other.orders_in_all;
         self.payments_in_all += other.payments_in_all;
     }
@@ -125,6 +143,16 @@ impl Tally {
     /// The commits in each second.
     pub fn per_second(&self) -> &[u64] {
         &self.per_second
+    }
+
+    /// The transactions that were in hand at the end of the measurement.
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// The age of the oldest of them, from its first attempt on; zero if there is none.
+    pub fn oldest_unfinished(&self) -> Duration {
+        self.oldest_unfinished
     }
 
     /// The new orders and payments that were committed in all, including the warm-up.
@@ -154,6 +182,22 @@ mod tests {
         assert_eq!(orders.percent(orders.rolled_back), 10.0);
         assert_eq!(tally.per_second(), [0, 7]);
         assert_eq!(tally.committed(), 7);
+    }
+
+    #[test]
+    fn the_oldest_unfinished_is_that_of_all_clients() {
+        let mut all = Tally::new(1);
+        for age in [7, 90_000, 30] {
+            let mut tally = Tally::new(1);
+            tally.left(Kind::Delivery, age * MS);
+            all.add(&tally);
+        }
+        assert_eq!(all.unfinished(), 3);
+        assert_eq!(all.oldest_unfinished(), 90_000 * MS);
+        // A wait of more than a minute is not cut, and is no commit.
+        let delivery = all.kind(Kind::Delivery);
+        assert!(delivery.response_ms(0.99) > 89_000.0);
+        assert_eq!(delivery.committed, 0);
     }
 
     #[test]
