@@ -25,8 +25,9 @@ const HARDLY_LESS: f64 = 0.9;
 /// "Much less": the ratio.
 const MUCH_LESS: f64 = 0.5;
 
-/// All claims, judged for Galera and for Trireme.
-pub fn claims(records: &[Record]) -> Vec<Claim> {
+/// All claims, judged for Galera and for Trireme. `processors`: those that all nodes share; `None` if each node has a
+/// share of its own.
+pub fn claims(records: &[Record], processors: Option<usize>) -> Vec<Claim> {
     type Predicate = fn(&Judge) -> Verdict;
     let all: [(&str, Predicate); 12] = [
         (
@@ -61,7 +62,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
             |j| j.rollbacks_by_warehouses(),
         ),
         (
-            "2020: throughput grows with the connections (most / fewest).",
+            "2020: throughput grows with the connections (most / fewest; two nodes and more, as there).",
             |j| j.connections(),
         ),
         (
@@ -80,6 +81,7 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
     let judge = |system| Judge {
         records: &records,
         system,
+        processors,
     };
     all.into_iter()
         .map(|(text, predicate)| Claim::of(text, |system| predicate(&judge(system))))
@@ -101,9 +103,20 @@ type Part = (String, Option<Comparison>);
 struct Judge<'a> {
     records: &'a [Record],
     system: &'a str,
+    processors: Option<usize>,
 }
 
 impl Judge<'_> {
+    /// The difference to the articles, where each node was a machine of its own; empty if there is none.
+    fn sharing(&self, nodes: u64) -> String {
+        match self.processors {
+            Some(processors) if nodes > 1 => {
+                format!(" ({nodes} nodes share {processors} processors)")
+            }
+            _ => String::new(),
+        }
+    }
+
     fn compare(
         &self,
         (first, second): (&RunPoint, (&str, &RunPoint)),
@@ -150,7 +163,11 @@ impl Judge<'_> {
                 let ratio = both.and_then(|(own, plain)| {
                     self.compare((&own, (PLAIN, plain)), NOTPM, By::Ratio)
                 });
-                parts.push((format!("nodes {nodes} / plain, {w} warehouses"), ratio));
+                let sharing = self.sharing(nodes);
+                parts.push((
+                    format!("nodes {nodes} / plain, {w} warehouses{sharing}"),
+                    ratio,
+                ));
             }
         }
         judge(&parts, Wanted::Above(bound))
@@ -161,8 +178,10 @@ impl Judge<'_> {
         let mut parts: Vec<Part> = Vec::new();
         for w in warehouses(self.records) {
             for pair in self.nodes(w).windows(2) {
-                let name = format!("{} / {} nodes, {w} warehouses", pair[1], pair[0]);
-                let both = self.best(w, pair[1]).zip(self.best(w, pair[0]));
+                let (less, more) = (pair[0], pair[1]);
+                let sharing = self.sharing(more);
+                let name = format!("{more} / {less} nodes, {w} warehouses{sharing}");
+                let both = self.best(w, more).zip(self.best(w, less));
                 let ratio = both.and_then(|(more, less)| {
                     self.compare((&more, (self.system, &less)), figure, By::Ratio)
                 });
@@ -200,7 +219,9 @@ impl Judge<'_> {
                 chosen: &second,
             };
             let ratio = Comparison::of(self.records, (&first, &second), LOAD_S, By::Ratio);
-            parts.push((format!("{many} / {few} nodes, {w} warehouses"), ratio));
+            let sharing = self.sharing(many);
+            let name = format!("{many} / {few} nodes, {w} warehouses{sharing}");
+            parts.push((name, ratio));
         }
         judge(&parts, Wanted::Below(HARDLY_LONGER))
     }
@@ -266,7 +287,8 @@ impl Judge<'_> {
     }
 
     fn connections(&self) -> Verdict {
-        let points = planned_points(self.records, self.system);
+        let mut points = planned_points(self.records, self.system);
+        points.retain(|p| p.nodes > 1);
         let connections = || points.iter().map(|p| p.connections);
         let (Some(few), Some(many)) = (connections().min(), connections().max()) else {
             return judge(&[], Wanted::Above(1.0));

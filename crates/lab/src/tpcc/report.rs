@@ -27,7 +27,8 @@ pub fn description(plan: &Plan) -> Vec<String> {
              Order-Status, Delivery, Stock-Level), {} s per point after {} s of warm-up, without keying or think time; all servers \
              and clients on this machine. 1 % of the New-Orders name an item that does not exist and roll back: they count neither \
              as committed nor as conflicts. A transaction that meets a conflict is rolled back and tried again with the same input; \
-             its response time goes from the first attempt to the commit. Each transaction takes any warehouse. Isolation level: {}.",
+             its response time goes from the first attempt to the commit. Each transaction takes any warehouse. Isolation level: {}; \
+             the second article's was READ COMMITTED, the first one names none.",
             plan.seconds(),
             plan.warmup().as_secs(),
             plan.isolation().sql()
@@ -342,5 +343,19 @@ mod tests {
         assert_eq!(column("slowest client, % of the mean"), ["-", "3"]);
         assert_eq!(column("longest unfinished, s"), ["-", "28.5"]);
         assert_eq!(column("NOTPM"), ["9000", "9000"]);
+    }
+
+    #[test]
+    fn the_isolation_is_told_beside_that_of_the_second_article() {
+        let text = |arguments: &[&str]| {
+            let mut plan: Plan = fixtures::parse(arguments).unwrap();
+            plan.frame.default_systems(&["trireme"]);
+            description(&plan).concat()
+        };
+        let article = "the second article's was READ COMMITTED";
+        let expected = format!("Isolation level: REPEATABLE READ; {article}");
+        assert!(text(&[]).contains(&expected));
+        let expected = format!("Isolation level: READ COMMITTED; {article}");
+        assert!(text(&["--preset", "article"]).contains(&expected));
     }
 }

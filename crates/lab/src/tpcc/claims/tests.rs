@@ -52,7 +52,7 @@ fn article() -> Vec<Record> {
 }
 
 fn states(records: &[Record]) -> Vec<State> {
-    let all = claims(records);
+    let all = claims(records, None);
     all.iter().map(|c| c.galera.state).collect()
 }
 
@@ -63,7 +63,7 @@ fn the_articles_own_figures_confirm_its_claims() {
     // One size of database, one number of connections, no five nodes, no Group Replication.
     assert_eq!(states(&records)[7..], [State::NotMeasured; 5]);
     let trireme = |c: &Claim| c.trireme.state == State::NotMeasured;
-    assert!(claims(&records).iter().all(trireme));
+    assert!(claims(&records, None).iter().all(trireme));
 }
 
 #[test]
@@ -124,4 +124,51 @@ fn a_run_that_starved_a_client_settles_nothing() {
         figures.insert(CLIENTS_WITHOUT_COMMIT.to_string(), clients);
         assert_eq!(states(&records)[1..4], [state; 3]);
     }
+}
+
+#[test]
+fn connections_are_judged_in_clusters() {
+    let run = |nodes, connections, tx_per_s| {
+        let figures = [(TX_PER_S, tx_per_s)];
+        record("galera", factors(nodes, connections), "run", &figures)
+    };
+    // One node reaches its maximum with few connections.
+    let mut records = vec![run(1, 8, 100.0), run(1, 64, 90.0)];
+    assert_eq!(states(&records)[8], State::NotMeasured);
+    records.extend([run(3, 8, 100.0), run(3, 64, 150.0)]);
+    assert_eq!(states(&records)[8], State::Holds);
+    records[3] = run(3, 64, 80.0);
+    assert_eq!(states(&records)[8], State::Fails);
+}
+
+#[test]
+fn shared_processors_are_told_beside_what_more_nodes_gave() {
+    let evidence = |processors| -> Vec<String> {
+        let all = claims(&article(), processors).into_iter();
+        all.map(|claim| claim.galera.evidence).collect()
+    };
+    let shared = evidence(Some(2));
+    for (claim, text) in [
+        (
+            1,
+            "nodes 4 / plain, 15 warehouses (4 nodes share 2 processors): ",
+        ),
+        (
+            2,
+            "3 / 2 nodes, 15 warehouses (3 nodes share 2 processors): ",
+        ),
+        (
+            3,
+            "2 / 1 nodes, 15 warehouses (2 nodes share 2 processors): ",
+        ),
+        (
+            4,
+            "4 / 1 nodes, 15 warehouses (4 nodes share 2 processors): ",
+        ),
+    ] {
+        assert!(shared[claim].contains(text), "{}", shared[claim]);
+    }
+    // One node has the whole machine, as the plain server.
+    assert!(!shared[0].contains("share"));
+    assert!(evidence(None).iter().all(|text| !text.contains("share")));
 }
