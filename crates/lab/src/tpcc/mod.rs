@@ -28,7 +28,7 @@ use trireme_testbed::Server;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::{
-    self, Absent, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Setup, Table,
+    self, Absent, Cell, Chart, Claim, Experiment, LabError, Measured, Preset, Record, Setup, Table,
 };
 use clients::Work;
 pub use plan::{Flush, Isolation, Plan, Target};
@@ -38,12 +38,26 @@ use schema::DATABASE;
 
 const NAME: &str = "tpcc";
 
-/// The systems of the articles, and ours.
-const SYSTEMS: [&str; 4] = ["plain", "galera", "trireme", "group-replication"];
+/// The systems of the articles, and ours; the last one is the reference of Group Replication.
+const SYSTEMS: [&str; 5] = [
+    "plain",
+    "galera",
+    "trireme",
+    "group-replication",
+    "plain-mysql",
+];
+
+/// The systems of a plan that names none. A quick pass needs no reference of Group Replication.
+fn default_systems(plan: &Plan) -> &'static [&'static str] {
+    match plan.frame.preset() {
+        Preset::Quick => &SYSTEMS[..4],
+        Preset::Box | Preset::Article => &SYSTEMS,
+    }
+}
 
 /// Runs the experiment, or continues it.
 pub fn run(plan: &Plan) -> Result<(), LabError> {
-    let plan = frame::choices(plan, NAME, &SYSTEMS, |plan| &mut plan.frame)?;
+    let plan = frame::choices(plan, NAME, default_systems(plan), |plan| &mut plan.frame)?;
     plan.frame
         .check_nodes(plan.nodes().into_iter().max().unwrap_or(1).into())?;
     let experiment = Tpcc { plan: plan.clone() };

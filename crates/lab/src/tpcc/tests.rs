@@ -1,11 +1,13 @@
 //! Tests of the plan: its cells, systems and settings.
 
+use std::time::Duration;
+
 use super::*;
 use crate::frame::fixtures;
 
 fn tpcc(arguments: &[&str]) -> Tpcc {
     let mut plan: Plan = fixtures::parse(arguments).unwrap();
-    plan.frame.default_systems(&SYSTEMS);
+    plan.frame.default_systems(default_systems(&plan));
     Tpcc { plan }
 }
 
@@ -114,11 +116,13 @@ fn a_quick_pass_fits_five_minutes() {
 
 /// The run in docs/results goes on with `--resume`.
 #[test]
-fn the_stored_run_keeps_its_cells_and_its_isolation() {
+fn the_stored_run_keeps_its_cells_and_settings() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/tpcc");
     let resuming: Plan = fixtures::parse(&["--resume", dir]).unwrap();
-    let plan = frame::choices(&resuming, NAME, &SYSTEMS, |plan| &mut plan.frame).unwrap();
+    let systems = default_systems(&resuming);
+    let plan = frame::choices(&resuming, NAME, systems, |plan| &mut plan.frame).unwrap();
     assert_eq!(plan.isolation(), Isolation::RepeatableRead);
+    assert_eq!(plan.warmup(), Duration::from_secs(10));
     let cells = plan.cells();
     assert_eq!(cells.len(), 3 * 39);
     let records = std::fs::read_to_string(format!("{dir}/records.jsonl")).unwrap();
@@ -136,6 +140,30 @@ fn each_preset_has_the_isolation_of_its_article() {
     assert_eq!(isolation(&article), Isolation::ReadCommitted);
     let first = [&article[..], &["--isolation", "repeatable-read"]].concat();
     assert_eq!(isolation(&first), Isolation::RepeatableRead);
+}
+
+#[test]
+fn group_replication_has_a_plain_server_of_its_kind() {
+    let has = |arguments: &[&str], system: &str| {
+        let cells = tpcc(arguments).cells();
+        systems(&cells).contains(&system)
+    };
+    for (arguments, reference) in [
+        (&[][..], true),
+        (&["--preset", "article"], true),
+        (&["--quick"], false),
+    ] {
+        assert!(has(arguments, "group-replication"));
+        assert_eq!(has(arguments, "plain-mysql"), reference);
+    }
+}
+
+#[test]
+fn a_cold_buffer_pool_has_time_in_the_box() {
+    let warmup = |arguments: &[&str]| tpcc(arguments).plan.warmup().as_secs();
+    assert_eq!(warmup(&[]), 20);
+    assert_eq!(warmup(&["--quick"]), 2);
+    assert_eq!(warmup(&["--preset", "article"]), 10);
 }
 
 #[test]
