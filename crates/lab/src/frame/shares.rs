@@ -19,6 +19,9 @@ const PERIOD: Duration = Duration::from_millis(5);
 /// The least share for the clients, in processors. With less, the clients would limit the throughput.
 const LEAST_FOR_CLIENTS: f64 = 0.2;
 
+/// The error of sums of shares: 2 processors less 9 times 0.2 are a little less than 0.2.
+const ROUNDING: f64 = 1e-9;
+
 /// The figure with a node's share, in processors.
 const NODE_SHARE: &str = "cpu_share_of_node_processors";
 
@@ -50,14 +53,14 @@ impl Shares {
     /// The clients' share if `nodes` nodes have theirs, in processors. Fails if it is too small.
     pub fn of_clients(&self, nodes: usize) -> Result<f64, LabError> {
         let left = self.processors as f64 - nodes as f64 * self.per_node;
-        if left < LEAST_FOR_CLIENTS {
+        if left < LEAST_FOR_CLIENTS - ROUNDING {
             return Err(LabError::NothingLeft {
                 per_node: self.per_node,
                 nodes,
                 processors: self.processors,
             });
         }
-        Ok(left)
+        Ok(left.max(LEAST_FOR_CLIENTS))
     }
 
     /// One line for the terminal and for the settings.
@@ -215,6 +218,12 @@ mod tests {
         assert_eq!(TWO_PROCESSORS.of_clients(4).unwrap(), 1.0);
         let refused = TWO_PROCESSORS.of_clients(8).unwrap_err().to_string();
         assert!(refused.contains("smaller --cpu-per-node"), "{refused}");
+        let fifths = Shares {
+            per_node: 0.2,
+            ..TWO_PROCESSORS
+        };
+        // The kernel gives no less.
+        assert_eq!(fifths.of_clients(9).unwrap(), LEAST_FOR_CLIENTS);
         assert!(
             TWO_PROCESSORS
                 .text()
