@@ -34,6 +34,8 @@ pub struct Notebook {
     parts: Vec<Part>,
     /// The part of this start of the program; None before its first measurement.
     part: Option<usize>,
+    /// The setups that this start of the program has had.
+    noted: BTreeSet<String>,
 }
 
 impl Notebook {
@@ -49,6 +51,7 @@ impl Notebook {
             settings: BTreeMap::new(),
             parts: Vec::new(),
             part: None,
+            noted: BTreeSet::new(),
         };
         notebook.write_json(PLAN, &(experiment, plan))?;
         Ok(notebook)
@@ -90,6 +93,7 @@ impl Notebook {
             settings: read_json(&dir.join(SETTINGS))?,
             parts: read_json(&dir.join(FACTS))?,
             part: None,
+            noted: BTreeSet::new(),
         })
     }
 
@@ -113,10 +117,23 @@ impl Notebook {
         &self.settings
     }
 
-    /// Stores the setup of a system.
-    pub fn note_settings(&mut self, name: String, text: String) -> Result<(), LabError> {
-        self.settings.insert(name, text);
-        self.write_json(SETTINGS, &self.settings)
+    /// Stores the setup of a system when the current part of the run has it for the first time, beside another text that
+    /// an earlier part has under this name. Returns the name of what was stored.
+    pub fn note_settings(&mut self, name: &str, text: String) -> Result<Option<String>, LabError> {
+        if !self.noted.insert(name.to_string()) {
+            return Ok(None);
+        }
+        let since = |part: usize| format!("{name} (since part {part})");
+        let part = self.part.unwrap_or(0);
+        let later = (0..part).rev().find_map(|n| self.settings.get(&since(n)));
+        let key = match later.or(self.settings.get(name)) {
+            Some(earlier) if *earlier == text => return Ok(None),
+            Some(_) => since(part),
+            None => name.to_string(),
+        };
+        self.settings.insert(key.clone(), text);
+        self.write_json(SETTINGS, &self.settings)?;
+        Ok(Some(key))
     }
 
     /// The facts about machine and programs, for each part of the run.
@@ -366,6 +383,29 @@ mod tests {
             notebook.part_of(&of_earlier).map(since),
             Some("3".to_string())
         );
+    }
+
+    #[test]
+    fn a_setup_that_changes_between_parts_is_kept_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut notebook = Notebook::create(dir.path(), "e", &7).unwrap();
+        let mut noted = Vec::new();
+        for texts in [
+            &["old", "other port"][..],
+            &["old"],
+            &["new"],
+            &["new"],
+            &["old"],
+        ] {
+            notebook.part(String::new(), &[]).unwrap();
+            for text in texts {
+                noted.extend(notebook.note_settings("a", text.to_string()).unwrap());
+            }
+            notebook = Notebook::open(dir.path()).unwrap();
+        }
+        assert_eq!(noted, ["a", "a (since part 2)", "a (since part 4)"]);
+        let texts: Vec<&str> = notebook.settings().values().map(String::as_str).collect();
+        assert_eq!(texts, ["old", "new", "old"]);
     }
 
     #[test]

@@ -332,9 +332,8 @@ impl<'a, G: Ground> Runner<'a, G> {
         }
         let running = self.ground.start(self.experiment, cell, setup)?;
         let Description { setup: name, text } = self.ground.describe(cell, setup, &running);
-        if !notebook.settings().contains_key(&name) {
+        if let Some(name) = notebook.note_settings(&name, text)? {
             line(&name);
-            notebook.note_settings(name, text)?;
         }
         self.running = Some(Running {
             running,
