@@ -1,9 +1,12 @@
-//! Whether other programs use the processors before a measurement begins.
+//! The processors of the whole machine: whether other programs use them before a measurement, and how much of them the
+//! hypervisor takes during it.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trireme_testbed::interrupt::{self, Interrupted};
+
+use super::record::Measured;
 
 /// A machine that does nothing else uses less.
 const QUIET_PERCENT: f64 = 10.0;
@@ -27,11 +30,38 @@ pub fn warning() -> Result<Option<String>, Interrupted> {
     }))
 }
 
+/// The clock and the processors at the begin of a measurement.
+pub struct Watch {
+    began: Instant,
+    before: Option<Ticks>,
+}
+
+impl Watch {
+    /// Begins now.
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            before: read(),
+        }
+    }
+
+    /// Adds to the figures: how long the measurement took with all that belongs to it (warm-up, comparison of rows), and
+    /// the share of the processors that the hypervisor gave to other machines meanwhile.
+    pub fn note(&self, measured: &mut Measured) {
+        let mut put = |name: &str, value: f64| measured.figures.insert(name.to_string(), value);
+        put("wall_s", self.began.elapsed().as_secs_f64());
+        if let (Some(before), Some(after)) = (self.before, read()) {
+            put("machine_steal_percent", after.steal_percent_since(before));
+        }
+    }
+}
+
 /// The time of all processors since the machine's start, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ticks {
     all: u64,
     idle: u64,
+    steal: u64,
 }
 
 impl Ticks {
@@ -45,15 +75,25 @@ impl Ticks {
             .map_while(|n| n.parse().ok())
             .collect();
         let idle = ticks.get(3)? + ticks.get(4).unwrap_or(&0);
+        let steal = ticks.get(7).copied().unwrap_or(0);
         let all = ticks.iter().sum();
-        Some(Self { all, idle })
+        Some(Self { all, idle, steal })
     }
 
     fn busy_percent_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all);
         let idle = self.idle.saturating_sub(before.idle);
-        100.0 * all.saturating_sub(idle) as f64 / all.max(1) as f64
+        percent(all.saturating_sub(idle), all)
     }
+
+    fn steal_percent_since(self, before: Self) -> f64 {
+        let steal = self.steal.saturating_sub(before.steal);
+        percent(steal, self.all.saturating_sub(before.all))
+    }
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
 }
 
 fn read() -> Option<Ticks> {
@@ -72,6 +112,7 @@ mod tests {
         let after = parse("cpu  130 0 60 840 60 0 0 10 9 0");
         assert_eq!(after.busy_percent_since(before), 50.0);
         assert_eq!(after.busy_percent_since(after), 0.0);
+        assert_eq!(after.steal_percent_since(before), 10.0);
         assert_eq!(Ticks::parse("intr 1 2"), None);
         assert_eq!(Ticks::parse("cpu  1 2"), None);
     }

@@ -7,11 +7,15 @@ use serde::{Deserialize, Serialize};
 use trireme_testbed::systems::System;
 use trireme_testbed::{Node, Server};
 
+use super::disk;
+use crate::work_dir::work_dir;
+
 /// The commit from which this program was built.
 pub const COMMIT: &str = env!("TRIREME_COMMIT");
 
-/// The fact that differs at each start.
+/// The facts that differ at each start.
 const LOAD: &str = "load before";
+const FLUSH: &str = "fdatasync of 4 KiB there";
 
 /// The facts of a part of a run. Each start of the program is a part, from its first measurement on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,11 +27,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether nothing but the load has changed between the two.
+    /// Whether nothing has changed between the two but what differs at each start.
     pub fn goes_on_as(&self, facts: &[(String, String)]) -> bool {
         let lasting = |all: &[(String, String)]| -> Vec<(String, String)> {
             all.iter()
-                .filter(|(name, _)| name != LOAD)
+                .filter(|(name, _)| ![LOAD, FLUSH].contains(&name.as_str()))
                 .cloned()
                 .collect()
         };
@@ -48,6 +52,8 @@ pub fn machine() -> Vec<(String, String)> {
         ("trireme built from", COMMIT.to_string()),
         // A commit does not tell two builds of a changed tree apart.
         ("program", program),
+        ("data in", disk::place(&work_dir())),
+        (FLUSH, disk::flush(&work_dir())),
         (LOAD, read("/proc/loadavg")),
     ];
     facts
@@ -136,5 +142,18 @@ mod tests {
         };
         assert!(part.goes_on_as(&part.facts));
         assert!(!part.goes_on_as(&[("library".to_string(), of_file(&library))]));
+    }
+
+    #[test]
+    fn load_and_flushes_are_others_at_each_start() {
+        let facts = |load: &str, us: &str| {
+            let facts = [(LOAD, load), (FLUSH, us), ("memory", "1")];
+            facts.map(|(name, value)| (name.to_string(), value.to_string()))
+        };
+        let part = Part {
+            since: String::new(),
+            facts: facts("0.1", "500 µs").to_vec(),
+        };
+        assert!(part.goes_on_as(&facts("2.5", "700 µs")));
     }
 }

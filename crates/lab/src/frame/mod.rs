@@ -9,6 +9,7 @@ mod busy;
 mod chart;
 mod claims;
 mod compare;
+mod disk;
 mod error;
 mod experiment;
 mod facts;

@@ -13,7 +13,7 @@ use trireme_testbed::Cluster;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
 
-use super::busy;
+use super::busy::{self, Watch};
 use super::chart::number;
 use super::error::LabError;
 use super::experiment::Experiment;
@@ -289,8 +289,11 @@ impl<'a, G: Ground> Runner<'a, G> {
         let result = self.prepare(cell, &setup, notebook).and_then(|()| {
             match &mut self.running {
                 Some(system) => {
+                    let watch = Watch::begin();
                     let running = &mut system.running;
-                    G::measure(running, self.experiment, cell, &mut measured)
+                    let result = G::measure(running, self.experiment, cell, &mut measured);
+                    watch.note(&mut measured);
+                    result
                 }
                 // This does not happen: `prepare` has succeeded, so a system is running.
                 None => Err(LabError::Client),
