@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
-use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
+use trireme_testbed::sysbench::{self, Load, Sysbench, SysbenchError};
 use trireme_testbed::sysbench_report::{IntervalReport, Summary};
 use trireme_testbed::{ClusterError, Server};
 
@@ -23,6 +23,16 @@ pub enum OltpError {
     /// The user asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+}
+
+/// The sentence of reports about the rows that sysbench chooses.
+pub(crate) const ROWS_CHOSEN: &str = "sysbench chooses rows by the distribution \"special\", the default of its version 1.0: about \
+     three quarters of the choices fall on 1 % of a table.";
+
+/// The fact about the version of sysbench, for the report.
+pub(crate) fn sysbench_fact() -> (String, String) {
+    let version = sysbench::version().unwrap_or_else(|error| error.to_string());
+    ("sysbench".to_string(), version)
 }
 
 /// Returns a data directory of `server` with the prepared table.

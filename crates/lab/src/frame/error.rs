@@ -119,6 +119,16 @@ pub enum LabError {
     /// Another invocation is running.
     #[error("another `trireme bench` runs (it holds {}); wait for it, since both would measure each other", .0.display())]
     Busy(PathBuf),
+    /// A program or library is another one than at the begin of the run.
+    #[error(
+        "{fact} changed during the run, it is now: {now}; run from a copy that no build touches, --resume begins a new part of the run"
+    )]
+    Changed {
+        /// The fact's name.
+        fact: String,
+        /// Its value now.
+        now: String,
+    },
     /// Some cells failed; the others were measured.
     #[error("{failed} measurements failed and are counted nowhere; make them again with --resume {dir}", dir = dir.display())]
     Failed {

@@ -51,6 +51,11 @@ pub trait Experiment<G: Ground = Servers> {
         Vec::new()
     }
 
+    /// Facts for the report about programs that the measurements need beside the systems; by default none.
+    fn facts(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The setup for a cell.
     fn setup(&self, cell: &Cell) -> G::Setup;
 

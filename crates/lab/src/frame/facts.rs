@@ -8,6 +8,9 @@ use trireme_testbed::systems::System;
 use trireme_testbed::{Node, Server};
 
 use super::disk;
+use super::error::LabError;
+use super::experiment::Experiment;
+use super::ground::Ground;
 use crate::work_dir::work_dir;
 
 /// The commit from which this program was built.
@@ -59,6 +62,16 @@ pub fn machine() -> Vec<(String, String)> {
     facts
         .map(|(name, value)| (name.to_string(), value))
         .to_vec()
+}
+
+/// The facts that a build or an installation can change while the experiment runs.
+pub fn changeable<G: Ground>(
+    experiment: &dyn Experiment<G>,
+    ground: &G,
+) -> Result<Vec<(String, String)>, LabError> {
+    let mut facts = ground.facts()?;
+    facts.extend(experiment.facts());
+    Ok(facts)
 }
 
 /// The facts about the libraries of `systems`.

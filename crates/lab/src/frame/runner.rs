@@ -195,7 +195,7 @@ impl<'a, G: Ground> Runner<'a, G> {
         clear_preparations()?;
         enough(experiment)?;
         let mut facts = facts::machine();
-        for (name, value) in ground.facts()? {
+        for (name, value) in facts::changeable(experiment, ground)? {
             line(&format!("{name}: {value}"));
             facts.push((name, value));
         }
@@ -333,6 +333,7 @@ impl<'a, G: Ground> Runner<'a, G> {
         if let Some(earlier) = self.running.take() {
             G::end(earlier.running)?;
         }
+        self.check_facts()?;
         let running = self.ground.start(self.experiment, cell, setup)?;
         let Description { setup: name, text } = self.ground.describe(cell, setup, &running);
         if let Some(name) = notebook.note_settings(&name, text)? {
@@ -344,6 +345,13 @@ impl<'a, G: Ground> Runner<'a, G> {
             setup: setup.clone(),
         });
         Ok(())
+    }
+
+    /// Fails if a program or library has changed since the begin of the run: a build may replace it meanwhile.
+    fn check_facts(&self) -> Result<(), LabError> {
+        let facts = facts::changeable(self.experiment, self.ground)?;
+        let changed = facts.into_iter().find(|fact| !self.facts.contains(fact));
+        changed.map_or(Ok(()), |(fact, now)| Err(LabError::Changed { fact, now }))
     }
 
     /// Ends the running system and removes its data. After a failure the logs stay, and their place is returned.

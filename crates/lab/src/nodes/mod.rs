@@ -20,6 +20,7 @@ use crate::client_processes;
 use crate::frame::{
     self, Cell, Chart, Claim, Experiment, LabError, Measured, Preset, Record, Setup, Table,
 };
+use crate::oltp;
 pub use plan::Plan;
 use plan::SCHEMA;
 use points::{Factor, Point};
@@ -93,6 +94,10 @@ impl Experiment for Nodes {
 
     fn cells(&self) -> Vec<Cell> {
         self.plan.cells()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![oltp::sysbench_fact()]
     }
 
     fn setup(&self, cell: &Cell) -> Setup {

@@ -4,6 +4,7 @@ use super::plan::{Plan, SCHEMA};
 use super::points::{Factor, Point, limited_runs, points_of};
 use super::{ABSENT, BUFFER_POOL_MIB, TPS, article};
 use crate::frame::{BRACKETS, Preset, Record, Table, paired_ratios, shown, shown_ratio, values};
+use crate::oltp::ROWS_CHOSEN;
 use crate::stats::median;
 
 /// The paragraphs above the results.
@@ -60,6 +61,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
              the same rows in the schemas of all clients, or the run counts nowhere. The settings below are those of each system's \
              first point; nodes and applier threads follow the point."
         ),
+        ROWS_CHOSEN.to_string(),
         BRACKETS.to_string(),
     ]
 }

@@ -27,6 +27,7 @@ use crate::client_processes::{self, ClientProcesses, Span};
 use crate::frame::{
     self, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Setup, Table,
 };
+use crate::oltp;
 use design::Design;
 pub use plan::Plan;
 use plan::{APPLIERS, CONNECTIONS, NODES, OPTION};
@@ -110,6 +111,10 @@ impl Experiment for Optimum {
 
     fn further_cells(&self, records: &[Record]) -> Vec<Cell> {
         self.design.further_cells(records)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![oltp::sysbench_fact()]
     }
 
     fn setup(&self, cell: &Cell) -> Setup {

@@ -5,6 +5,7 @@ use super::plan::{APPLIERS, CONNECTIONS, NODES, Plan};
 use super::study::{Study, Surface, THROUGHPUT};
 use crate::doe::{Effect, Estimate, MAX_CURVED, Place, StationaryKind, Term};
 use crate::frame::{Record, Table, number, values};
+use crate::oltp::ROWS_CHOSEN;
 
 /// One line for the terminal, before any run.
 pub fn announcement(design: &Design) -> String {
@@ -51,8 +52,8 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
         format!(
             "Here: {}.{fixed} A run is {} s of sysbench oltp_read_write after {} s of warm-up that is not counted, on fresh servers, \
              all on this machine together with the clients. Each client process has {} connections, and a schema of its own with one \
-             table of {} rows; clients are spread over the nodes in turns. Nothing is flushed at commit. After every run the rows of \
-             all nodes were compared.",
+             table of {} rows; clients are spread over the nodes in turns. {ROWS_CHOSEN} Nothing is flushed at commit. After every run \
+             the rows of all nodes were compared.",
             announcement(design),
             plan.seconds(),
             plan.warmup().as_secs(),

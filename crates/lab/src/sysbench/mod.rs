@@ -72,6 +72,10 @@ impl Experiment for SysbenchExperiment {
         }
     }
 
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![oltp::sysbench_fact()]
+    }
+
     fn setup(&self, cell: &Cell) -> Setup {
         let point = Point::of(cell);
         let rows = self.plan.rows();
@@ -198,6 +202,17 @@ mod tests {
             assert!(cells.iter().all(|c| c.number("threads") == threads));
             assert_eq!(experiment.further_cells(&measured(&cells, |_| 1.0)), []);
         }
+    }
+
+    #[test]
+    fn the_version_of_sysbench_is_a_fact() {
+        let facts = sysbench(&[]).facts();
+        assert_eq!(facts.len(), 1);
+        // Without sysbench the fact says how to get it.
+        assert!(
+            facts[0].0 == "sysbench" && facts[0].1.contains("sysbench"),
+            "{facts:?}"
+        );
     }
 
     #[test]

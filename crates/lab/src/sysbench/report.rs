@@ -11,6 +11,7 @@ use crate::frame::{
     BRACKETS, Cell, Place, Record, Side, Table, beside_galera, ratios, several_builds, shown,
     shown_ratio, values,
 };
+use crate::oltp::ROWS_CHOSEN;
 use crate::stats::median;
 
 /// A row of the article: transactions/s, deadlocks/s, mean and 95th percentile in ms.
@@ -68,6 +69,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
          another node's. After every run the rows of all nodes were compared. Systems took turns at each point, each time on fresh \
          servers and with the same random numbers."
             .to_string(),
+        ROWS_CHOSEN.to_string(),
         BRACKETS.to_string(),
     ]
 }
