@@ -129,8 +129,18 @@ pub enum LabError {
         /// Its value now.
         now: String,
     },
+    /// So many cells in a row failed that the machine may be broken.
+    #[error(
+        "{cells} measurements in a row failed, each of them twice: mend the cause first; the last one {last}"
+    )]
+    ManyFailed {
+        /// The number of these cells.
+        cells: usize,
+        /// The failure of the last one, with the place of its logs.
+        last: String,
+    },
     /// Some cells failed; the others were measured.
-    #[error("{failed} measurements failed and are counted nowhere; make them again with --resume {dir}", dir = dir.display())]
+    #[error("{failed} measurements failed, each of them twice, and are counted nowhere; make them again with --resume {dir}", dir = dir.display())]
     Failed {
         /// The number of failed cells.
         failed: usize,
@@ -156,11 +166,12 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Whether the error concerns only this cell: a measurement went wrong or does not count, and this machine lacks
-    /// nothing.
+    /// Whether the error concerns only this cell: a server or a measurement went wrong, or does not count, and this
+    /// machine lacks nothing.
     pub fn concerns_one_cell(&self) -> bool {
         match self {
             Self::Load { .. } | Self::Rows { .. } | Self::Inconsistent { .. } => true,
+            Self::Oltp(OltpError::Cluster(error)) => is_of_a_server(error),
             Self::Oltp(OltpError::Sysbench(error)) => matches!(
                 error,
                 SysbenchError::Failed { .. }
@@ -168,13 +179,14 @@ impl LabError {
                     | SysbenchError::Saturated { .. }
                     | SysbenchError::Blocked { .. }
             ),
-            Self::Deploy(error) => matches!(
-                error,
-                DeployError::Verify(_)
-                    | DeployError::FellBack { .. }
-                    | DeployError::Replica { .. }
-                    | DeployError::Dead { .. }
-            ),
+            Self::Deploy(error) => match error {
+                DeployError::Cluster(error) => is_of_a_server(error),
+                DeployError::Sql { .. }
+                | DeployError::Verify(_)
+                | DeployError::FellBack { .. }
+                | DeployError::Replica { .. }
+                | DeployError::Dead { .. } => true,
+            },
             Self::Hosts(error) => matches!(
                 **error,
                 HostsError::Diverged { .. } | HostsError::OutOfOrder { .. }
@@ -190,6 +202,16 @@ impl LabError {
             source,
         }
     }
+}
+
+/// Whether a server hung, ended or refused a statement: with fresh servers the same may work.
+fn is_of_a_server(error: &ClusterError) -> bool {
+    matches!(
+        error,
+        ClusterError::Node(
+            NodeError::Timeout { .. } | NodeError::Ended { .. } | NodeError::Sql { .. }
+        )
+    )
 }
 
 impl From<ClusterError> for LabError {
@@ -232,5 +254,47 @@ mod tests {
         let io = SysbenchError::Io(io::ErrorKind::NotFound.into());
         assert!(!LabError::from(io).concerns_one_cell());
         assert!(!LabError::from(ClusterError::NotFound("x".into())).concerns_one_cell());
+    }
+
+    #[test]
+    fn a_server_that_hangs_ends_or_breaks_a_connection_concerns_one_cell() {
+        let node = || "node1".to_string();
+        let broken = || SqlError::Connection("x".to_string());
+        let errors = || {
+            let timeout = NodeError::Timeout {
+                node: node(),
+                what: "synced".to_string(),
+                seconds: 60,
+                log: "/x".into(),
+                tail: String::new(),
+            };
+            let ended = NodeError::Ended {
+                node: node(),
+                log: "/x".into(),
+                tail: String::new(),
+            };
+            let sql = NodeError::Sql {
+                node: node(),
+                source: broken(),
+            };
+            [timeout, ended, sql]
+        };
+        for error in errors() {
+            assert!(LabError::from(error).concerns_one_cell());
+        }
+        for error in errors() {
+            let preparing = LabError::Oltp(ClusterError::from(error).into());
+            assert!(preparing.concerns_one_cell());
+        }
+        let statement = DeployError::Sql {
+            node: node(),
+            source: broken(),
+        };
+        assert!(LabError::from(statement).concerns_one_cell());
+        let state = NodeError::State {
+            node: node(),
+            running: true,
+        };
+        assert!(!LabError::from(state).concerns_one_cell());
     }
 }

@@ -51,6 +51,11 @@ pub trait Experiment<G: Ground = Servers> {
         Vec::new()
     }
 
+    /// Whether [`further_cells`](Self::further_cells) may name more once the cells that these records know are measured.
+    fn goes_on(&self, _records: &[Record]) -> bool {
+        false
+    }
+
     /// Facts for the report about programs that the measurements need beside the systems; by default none.
     fn facts(&self) -> Vec<(String, String)> {
         Vec::new()

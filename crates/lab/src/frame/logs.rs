@@ -1,4 +1,4 @@
-//! Keeps the logs of a failed cell beside the directory of its servers.
+//! What a failed cell leaves: the logs, kept beside the directory of its servers, and its error on one line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,17 @@ pub fn keep(dir: &Path) -> Option<PathBuf> {
     Some(kept)
 }
 
+/// The first line of an error, and the cause among the lines of a server's log that follow.
+pub fn one_line(error: &impl ToString) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    // A server that gives up says so last, after the cause.
+    let is_cause = |line: &&str| line.contains("[ERROR]") && !line.ends_with("Aborting");
+    let cause = lines.clone().rfind(is_cause).or(lines.next_back());
+    cause.map_or(first.to_string(), |cause| format!("{first} {cause}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +56,14 @@ mod tests {
             "second"
         );
         assert!(!kept.join("node2.log").exists());
+    }
+
+    #[test]
+    fn the_cause_in_a_servers_log_is_part_of_the_note() {
+        let log = "node1: the server ended; the end of /x:\n  1 [ERROR] port is used\n  2 [ERROR] Aborting\n";
+        let expected = "node1: the server ended; the end of /x: 1 [ERROR] port is used";
+        assert_eq!(one_line(&log), expected);
+        assert_eq!(one_line(&"end of /x:\n  a\n  b"), "end of /x: b");
+        assert_eq!(one_line(&"no such file"), "no such file");
     }
 }

@@ -41,11 +41,11 @@ pub use experiment::{Experiment, Table};
 pub use facts::{libraries, library, versions};
 pub use faster::faster_everywhere;
 pub use ground::{Description, Ground};
-pub use options::{FrameOptions, Preset};
+pub use options::{FrameOptions, Preset, choices};
 pub use record::{
     Cell, Measured, NOT_MEASURED, Record, measured_points, planned_points, several_builds, values,
 };
 pub use report::Absent;
-pub use runner::{choices, run};
+pub use runner::run;
 pub use servers::{Found, Servers, Setup, find_systems, sort_out};
 pub use shown::{BRACKETS, Place, beside_galera, shown, shown_ratio};

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::LabError;
+use super::notebook::Notebook;
 use super::shares::Shares;
 
 /// The size of the measurement.
@@ -50,7 +52,7 @@ pub struct FrameOptions {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["systems", "quick", "preset", "repetitions", "cpu_per_node", "out", "provider"])]
     #[serde(skip)]
     pub resume: Option<PathBuf>,
-    /// Begin no repetition after this time; --resume continues.
+    /// Begin no repetition that would end after this time, except the first one; --resume continues.
     #[arg(long, value_name = "N")]
     #[serde(skip)]
     pub minutes: Option<u64>,
@@ -103,6 +105,28 @@ impl FrameOptions {
     }
 }
 
+/// The choices of a run of `experiment`: the user's, or with --resume those of the continued run. `frame` returns the
+/// part that every experiment has. If the user chose no systems, `systems` are measured.
+pub fn choices<P: Clone + DeserializeOwned>(
+    chosen: &P,
+    experiment: &str,
+    systems: &[&str],
+    frame: impl Fn(&mut P) -> &mut FrameOptions,
+) -> Result<P, LabError> {
+    let mut plan = chosen.clone();
+    frame(&mut plan).make_absolute();
+    let FrameOptions {
+        resume, minutes, ..
+    } = frame(&mut plan).clone();
+    if let Some(dir) = &resume {
+        plan = Notebook::plan(dir, experiment)?;
+        let earlier = frame(&mut plan);
+        (earlier.resume, earlier.minutes) = (resume, minutes);
+    }
+    frame(&mut plan).default_systems(systems);
+    Ok(plan)
+}
+
 /// Parses a share of the processors. The kernel gives at least 1 ms of a period of 5 ms.
 fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse() {
@@ -152,5 +176,43 @@ mod tests {
         text.as_object_mut().unwrap().remove("cpu_per_node");
         let again: FrameOptions = serde_json::from_value(text).unwrap();
         assert_eq!(again.cpu_per_node, None);
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_the_choices_that_it_began_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let options = |arguments: &[&str]| parse(arguments).unwrap();
+        let begun = options(&["--systems", "a", "--repetitions", "7"]);
+        Notebook::create(&out, "toy", &begun).unwrap();
+        let path = out.to_str().unwrap();
+        let chosen = options(&["--resume", path, "--minutes", "5"]);
+        let choices = |chosen: &FrameOptions, name| choices(chosen, name, &["b"], |plan| plan);
+        let goes_on = choices(&chosen, "toy").unwrap();
+        assert_eq!(
+            (goes_on.systems, goes_on.repetitions),
+            (vec!["a".to_string()], Some(7))
+        );
+        assert_eq!(
+            (goes_on.resume, goes_on.minutes),
+            (Some(out.clone()), Some(5))
+        );
+        assert!(choices(&chosen, "another").is_err());
+        let new = choices(&options(&[]), "toy").unwrap();
+        assert_eq!(
+            (new.systems, new.systems_by_default),
+            (vec!["b".to_string()], true)
+        );
+    }
+
+    #[test]
+    fn libraries_of_a_plan_are_absolute() {
+        let arguments = ["--systems", "galera,old=x/lib.so", "--provider", "y/lib.so"];
+        let options = parse(&arguments).unwrap();
+        let chosen = choices(&options, "toy", &[], |plan| plan).unwrap();
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(chosen.provider, Some(here.join("y/lib.so")));
+        let old = format!("old={}/x/lib.so", here.display());
+        assert_eq!(chosen.systems, ["galera".to_string(), old]);
     }
 }

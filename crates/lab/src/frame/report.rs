@@ -1,6 +1,8 @@
 //! The texts and tables of a run's report. Both kinds of page render them, so that they show the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use trireme_testbed::interrupt::Interrupted;
 
 use super::claims::Claim;
 use super::experiment::{Experiment, Table};
@@ -138,7 +140,8 @@ impl<G: Ground> Report<'_, G> {
         }
     }
 
-    /// The warnings before the figures: data of several builds or paces, and cells that are missing or not counted.
+    /// The warnings before the figures: data of several builds or paces, and cells that are missing, not counted, or
+    /// counted at a later try only.
     pub fn warnings(&self) -> Vec<String> {
         let records = self.records();
         let done: BTreeSet<_> = self.counted().map(|r| &r.cell).collect();
@@ -152,9 +155,19 @@ impl<G: Ground> Report<'_, G> {
                 self.planned.len()
             ));
         }
-        let broken = records.iter().filter(|r| !r.complete);
-        let left = broken.filter(|r| !done.contains(&r.cell));
-        all.extend(left.map(|r| format!("Not counted: {} ({})", r.cell, r.note)));
+        let interrupted = Interrupted.to_string();
+        let is_told = |r: &&Record| !done.contains(&r.cell) || r.note != interrupted;
+        // Of several failed tries of a cell the last one.
+        let broken: BTreeMap<&Cell, &str> = records
+            .iter()
+            .filter(|r| !r.complete)
+            .filter(is_told)
+            .map(|r| (&r.cell, r.note.as_str()))
+            .collect();
+        all.extend(broken.iter().map(|(cell, note)| match done.contains(cell) {
+            true => format!("Failed, then measured again: {cell} ({note})"),
+            false => format!("Not counted: {cell} ({note})"),
+        }));
         all
     }
 

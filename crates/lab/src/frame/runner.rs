@@ -1,6 +1,6 @@
 //! Runs an experiment's cells one by one. An experiment and the records of an earlier run come in. Each record is on
 //! disk as soon as its cell is measured, and the report is written however the run ends. Only one run at a time is
-//! active on a machine; a failed cell is tried again only by a later run.
+//! active on a machine. A failed cell is tried once more at once, and after that only by a later run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use trireme_testbed::Cluster;
 use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::output::line;
@@ -19,7 +18,7 @@ use super::error::LabError;
 use super::experiment::Experiment;
 use super::facts::{self, Part};
 use super::ground::{Description, Ground};
-use super::logs;
+use super::logs::{self, one_line};
 use super::machine::{enough, lock};
 use super::markdown::markdown;
 use super::notebook::Notebook;
@@ -29,28 +28,6 @@ use super::progress::Progress;
 use super::record::{Cell, Measured, Record};
 use super::report::{Absent, Report};
 use crate::work_dir::{clear_preparations, work_dir};
-
-/// The choices of a run of `experiment`: the user's, or with --resume those of the continued run. `frame` returns the
-/// part that every experiment has. If the user chose no systems, `systems` are measured.
-pub fn choices<P: Clone + DeserializeOwned>(
-    chosen: &P,
-    experiment: &str,
-    systems: &[&str],
-    frame: impl Fn(&mut P) -> &mut FrameOptions,
-) -> Result<P, LabError> {
-    let mut plan = chosen.clone();
-    frame(&mut plan).make_absolute();
-    let FrameOptions {
-        resume, minutes, ..
-    } = frame(&mut plan).clone();
-    if let Some(dir) = &resume {
-        plan = Notebook::plan(dir, experiment)?;
-        let earlier = frame(&mut plan);
-        (earlier.resume, earlier.minutes) = (resume, minutes);
-    }
-    frame(&mut plan).default_systems(systems);
-    Ok(plan)
-}
 
 /// Runs all cells that are not measured yet, and writes the report. `plan`: the choices that a later `--resume` reads.
 pub fn run<G: Ground>(
@@ -169,15 +146,20 @@ struct Running<'a, G: Ground + 'a> {
     setup: G::Setup,
 }
 
+/// After so many failed cells in a row the machine is taken for broken.
+const MOST_FAILED: usize = 3;
+
 struct Runner<'a, G: Ground> {
     experiment: &'a dyn Experiment<G>,
     ground: &'a G,
     facts: Vec<(String, String)>,
     running: Option<Running<'a, G>>,
-    /// The cells that this run has tried. Only a later run tries a failed cell again.
+    /// The cells that this run has tried.
     tried: BTreeSet<Cell>,
     /// The number of failed cells after which the run continued.
     failed: usize,
+    /// How many of them failed one after the other, up to now.
+    failed_in_a_row: usize,
     stop_at: Option<Instant>,
     dir: PathBuf,
     _lock: File,
@@ -206,6 +188,7 @@ impl<'a, G: Ground> Runner<'a, G> {
             running: None,
             tried: BTreeSet::new(),
             failed: 0,
+            failed_in_a_row: 0,
             stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
             dir,
             _lock: lock,
@@ -214,17 +197,21 @@ impl<'a, G: Ground> Runner<'a, G> {
 
     /// Runs all cells, including those that follow from the records of others.
     fn run_all(&mut self, absent: &[Absent], notebook: &mut Notebook) -> Result<(), LabError> {
+        let mut progress = Progress::new(self.experiment);
         loop {
             let cells = known_cells(self.experiment, absent, notebook.records());
-            let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
-            let open = open.count();
-            if open == 0 {
+            let open = || cells.iter().filter(|cell| self.is_open(cell, notebook));
+            if open().count() == 0 {
                 return Ok(());
             }
             if !self.tried.is_empty() {
-                line(&format!("{open} further measurements follow from these"));
+                line(&format!(
+                    "{} further measurements follow from these",
+                    open().count()
+                ));
             }
-            if !self.run_cells(&cells, notebook)? {
+            progress.set_left(open(), self.experiment.goes_on(notebook.records()));
+            if !self.run_cells(&cells, &mut progress, notebook)? {
                 return Ok(());
             }
         }
@@ -236,9 +223,12 @@ impl<'a, G: Ground> Runner<'a, G> {
     }
 
     /// Runs the open cells; returns false if the time is over before the end.
-    fn run_cells(&mut self, cells: &[Cell], notebook: &mut Notebook) -> Result<bool, LabError> {
-        let open = cells.iter().filter(|cell| self.is_open(cell, notebook));
-        let mut progress = Progress::new(self.experiment, open);
+    fn run_cells(
+        &mut self,
+        cells: &[Cell],
+        progress: &mut Progress<G>,
+        notebook: &mut Notebook,
+    ) -> Result<bool, LabError> {
         let mut repetition = None;
         for (i, cell) in cells.iter().enumerate() {
             if !self.is_open(cell, notebook) {
@@ -246,29 +236,84 @@ impl<'a, G: Ground> Runner<'a, G> {
             }
             interrupt::check()?;
             // A repetition that has begun goes on: ratios compare only what one start of the program has measured.
-            let begins = repetition.replace(cell.repetition) != Some(cell.repetition);
-            if begins && self.stop_at.is_some_and(|end| Instant::now() > end) {
-                line("the minutes are over; --resume goes on");
-                return Ok(false);
+            if repetition.replace(cell.repetition) != Some(cell.repetition) {
+                let same = |next: &&Cell| next.repetition == cell.repetition;
+                let own = cells[i..].iter().take_while(same);
+                let own = own.filter(|next| self.is_open(next, notebook));
+                if self.is_too_late_for(progress.expected(own)) {
+                    line(
+                        "the minutes are over, or too few for the next repetition; --resume goes on",
+                    );
+                    return Ok(false);
+                }
             }
             self.tried.insert(cell.clone());
-            let outcome = match self.run_cell(cell, notebook) {
-                Err(error) if self.ends_run(&error) => return Err(error),
-                Err(error) => {
-                    self.failed += 1;
-                    format!("failed: {}{}", one_line(&error), self.clear_up()?)
+            let mut outcome = self.try_cell(cell, notebook)?;
+            if let Err(failure) = &outcome {
+                // Now, because a cell of a later start has no ratio to the rest of its repetition.
+                line(&format!("{cell}: {failure}; once more"));
+                outcome = self.try_cell(cell, notebook)?;
+            }
+            let text = match outcome {
+                Ok(headline) => {
+                    self.failed_in_a_row = 0;
+                    headline
                 }
-                Ok(headline) => headline,
+                Err(failure) => {
+                    self.count_failed(&failure)?;
+                    failure
+                }
             };
             progress.done(cell);
             line(&format!(
-                "[{}/{}] {cell}: {outcome}; {} left",
+                "[{}/{}] {cell}: {text}; {}",
                 i + 1,
                 cells.len(),
                 progress.left()
             ));
         }
         Ok(true)
+    }
+
+    /// Whether the user's minutes are over, or end before what takes so long. The first repetition of a start begins even
+    /// if it takes longer: else a slice shorter than a repetition would measure nothing.
+    fn is_too_late_for(&self, repetition: Duration) -> bool {
+        let needed = match self.tried.is_empty() {
+            true => Duration::ZERO,
+            false => repetition,
+        };
+        self.stop_at
+            .is_some_and(|end| Instant::now() + needed > end)
+    }
+
+    /// Tries a cell. Returns its headline or its failure; an error that does not concern only this cell ends the run.
+    fn try_cell(
+        &mut self,
+        cell: &Cell,
+        notebook: &mut Notebook,
+    ) -> Result<Result<String, String>, LabError> {
+        match self.run_cell(cell, notebook) {
+            Err(error) if self.ends_run(&error) => Err(error),
+            Err(error) => Ok(Err(format!(
+                "failed: {}{}",
+                one_line(&error),
+                self.clear_up()?
+            ))),
+            Ok(headline) => Ok(Ok(headline)),
+        }
+    }
+
+    /// Counts a failed cell. Fails if too many failed in a row.
+    fn count_failed(&mut self, failure: &str) -> Result<(), LabError> {
+        self.failed += 1;
+        self.failed_in_a_row += 1;
+        match self.failed_in_a_row < MOST_FAILED {
+            true => Ok(()),
+            false => Err(LabError::ManyFailed {
+                cells: self.failed_in_a_row,
+                last: failure.to_string(),
+            }),
+        }
     }
 
     /// Removes the remains of a failed cell, which are useless for the next one. Keeps the logs, and returns their
@@ -369,17 +414,6 @@ impl<'a, G: Ground> Runner<'a, G> {
 
 fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
-
-/// The first line of an error, and the cause among the lines of a server's log that follow.
-fn one_line(error: &impl ToString) -> String {
-    let text = error.to_string();
-    let mut lines = text.lines().map(str::trim);
-    let first = lines.next().unwrap_or_default();
-    // A server that gives up says so last, after the cause.
-    let is_cause = |line: &&str| line.contains("[ERROR]") && !line.ends_with("Aborting");
-    let cause = lines.clone().rfind(is_cause).or(lines.next_back());
-    cause.map_or(first.to_string(), |cause| format!("{first} {cause}"))
 }
 
 #[cfg(test)]

@@ -154,6 +154,12 @@ impl Design {
         cells
     }
 
+    /// Whether more cells may follow: some system has no surface yet.
+    pub fn goes_on(&self, records: &[Record]) -> bool {
+        let mut systems = self.systems.iter();
+        systems.any(|system| Study::of(self, system, records).surface().is_none())
+    }
+
     /// Lists one run of each system after the other.
     fn in_turns(&self, runs: Vec<Vec<Run>>) -> Vec<Cell> {
         let longest = runs.iter().map(Vec::len).max().unwrap_or(0);

@@ -113,6 +113,10 @@ impl Experiment for Optimum {
         self.design.further_cells(records)
     }
 
+    fn goes_on(&self, records: &[Record]) -> bool {
+        self.design.goes_on(records)
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         vec![oltp::sysbench_fact()]
     }

@@ -72,6 +72,10 @@ impl Experiment for SysbenchExperiment {
         }
     }
 
+    fn goes_on(&self, records: &[Record]) -> bool {
+        self.plan.threads(records).is_none()
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         vec![oltp::sysbench_fact()]
     }
@@ -185,6 +189,7 @@ mod tests {
         // 4 and 8 are equal: the fewer threads win.
         let records = measured(&sweep, |threads| threads.min(4) as f64);
         assert_eq!(experiment.further_cells(&records[..5]), []);
+        assert!(experiment.goes_on(&records[..5]) && !experiment.goes_on(&records));
         let run = experiment.further_cells(&records);
         assert!(run.iter().all(|c| c.number("threads") == 4));
         // Two repetitions, three tables: a plain server, and two systems with 1 to 4 nodes.
@@ -201,6 +206,7 @@ mod tests {
             let cells = experiment.cells();
             assert!(cells.iter().all(|c| c.number("threads") == threads));
             assert_eq!(experiment.further_cells(&measured(&cells, |_| 1.0)), []);
+            assert!(!experiment.goes_on(&[]));
         }
     }
 

@@ -7,7 +7,20 @@ use super::*;
 use crate::frame::{Chart, Claim, Description, Table, fixtures};
 
 /// Nothing has to be started.
-struct Nowhere;
+struct Nowhere {
+    library: std::cell::Cell<&'static str>,
+    /// The library after the first start: another one if it is rebuilt meanwhile.
+    next: &'static str,
+}
+
+impl Nowhere {
+    fn new(library: &'static str, next: &'static str) -> Self {
+        Self {
+            library: library.into(),
+            next,
+        }
+    }
+}
 
 impl Ground for Nowhere {
     type Setup = ();
@@ -15,7 +28,14 @@ impl Ground for Nowhere {
     type System<'a> = ();
 
     fn find(_options: &FrameOptions, _dir: &Path) -> Result<(Self, Vec<Absent>), LabError> {
-        Ok((Self, Vec::new()))
+        Ok((Self::new("", ""), Vec::new()))
+    }
+
+    fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
+        Ok(vec![(
+            "library".to_string(),
+            self.library.get().to_string(),
+        )])
     }
 
     fn start(
@@ -24,6 +44,7 @@ impl Ground for Nowhere {
         _cell: &Cell,
         _setup: &(),
     ) -> Result<(), LabError> {
+        self.library.set(self.next);
         Ok(())
     }
 
@@ -85,6 +106,10 @@ impl Experiment<Nowhere> for Toy {
         second.map(|_| cell(3)).collect()
     }
 
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![("tool".to_string(), "1.0".to_string())]
+    }
+
     fn setup(&self, _cell: &Cell) {}
 
     fn estimate_seconds(&self, _cell: &Cell) -> f64 {
@@ -122,12 +147,36 @@ impl Experiment<Nowhere> for Toy {
     }
 }
 
-/// Runs the toy; returns whether the run went to its end, how many cells failed, and what was measured in turn.
+/// What a run of the toy leaves.
+struct Ran {
+    ended: Result<(), LabError>,
+    failed: usize,
+    /// The repetitions that were measured, in turn.
+    measured: Vec<u32>,
+    records: Vec<Record>,
+}
+
+impl Ran {
+    /// Whether the run went to its end, how many cells failed, and what was measured in turn.
+    fn summary(&self) -> (bool, usize, &[u32]) {
+        (self.ended.is_ok(), self.failed, &self.measured)
+    }
+}
+
 fn run_toy(
     cells: Vec<Cell>,
     minutes: Option<Duration>,
     outcome: fn(&Cell) -> Result<(), LabError>,
-) -> (bool, usize, Vec<u32>) {
+) -> Ran {
+    run_toy_on(&Nowhere::new("old", "old"), cells, minutes, outcome)
+}
+
+fn run_toy_on(
+    ground: &Nowhere,
+    cells: Vec<Cell>,
+    minutes: Option<Duration>,
+    outcome: fn(&Cell) -> Result<(), LabError>,
+) -> Ran {
     let dir = tempfile::tempdir().unwrap();
     let toy = Toy {
         cells,
@@ -137,31 +186,108 @@ fn run_toy(
     let mut notebook = Notebook::create(&dir.path().join("out"), "toy", &0).unwrap();
     let mut runner = Runner {
         experiment: &toy,
-        ground: &Nowhere,
-        facts: Vec::new(),
+        ground,
+        facts: facts::changeable(&toy, ground).unwrap(),
         running: None,
         tried: BTreeSet::new(),
         failed: 0,
+        failed_in_a_row: 0,
         stop_at: minutes.map(|minutes| Instant::now() + minutes),
         dir: dir.path().join("lab"),
         _lock: tempfile::tempfile().unwrap(),
     };
     let ended = runner.run_all(&[], &mut notebook);
-    (ended.is_ok(), runner.failed, toy.measured.take())
+    let failed = runner.failed;
+    Ran {
+        ended,
+        failed,
+        measured: toy.measured.take(),
+        records: notebook.records().to_vec(),
+    }
+}
+
+fn fail(_: &Cell) -> Result<(), LabError> {
+    Err(LabError::Rows {
+        what: "inserts",
+        acknowledged: 2,
+        found: 1,
+    })
 }
 
 #[test]
-fn a_failed_cell_is_tried_once_also_when_further_cells_follow() {
+fn a_failed_cell_is_tried_once_more_also_when_further_cells_follow() {
     let first_fails = |cell: &Cell| match cell.repetition {
-        1 => Err(LabError::Rows {
-            what: "inserts",
-            acknowledged: 2,
-            found: 1,
-        }),
+        1 => fail(cell),
         _ => Ok(()),
     };
     let ran = run_toy(vec![cell(1), cell(2)], None, first_fails);
-    assert_eq!(ran, (true, 1, vec![1, 2, 3]));
+    assert_eq!(ran.summary(), (true, 1, &[1, 1, 2, 3][..]));
+    // Both tries are of the same part of the run.
+    let first: Vec<_> = ran.records[..2]
+        .iter()
+        .map(|r| (r.complete, r.part))
+        .collect();
+    assert_eq!(first, [(false, Some(0)); 2]);
+}
+
+#[test]
+fn a_cell_that_succeeds_at_the_second_try_has_not_failed() {
+    thread_local!(static TRIES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+    let second_succeeds = |cell: &Cell| match TRIES.replace(TRIES.get() + 1) {
+        0 => fail(cell),
+        _ => Ok(()),
+    };
+    let ran = run_toy(vec![cell(1)], None, second_succeeds);
+    assert_eq!(ran.summary(), (true, 0, &[1, 1][..]));
+    let complete: Vec<bool> = ran.records.iter().map(|r| r.complete).collect();
+    assert_eq!(complete, [false, true]);
+}
+
+#[test]
+fn three_failed_cells_in_a_row_end_the_run() {
+    let cells = || (4..=9).map(cell).collect();
+    let ran = run_toy(cells(), None, fail);
+    assert_eq!(ran.summary(), (false, 3, &[4, 4, 5, 5, 6, 6][..]));
+    let text = ran.ended.unwrap_err().to_string();
+    assert!(text.starts_with("3 measurements in a row failed"), "{text}");
+    assert!(text.contains("2 inserts were acknowledged") && !text.contains('\n'));
+    let every_third_succeeds = |cell: &Cell| match cell.repetition % 3 {
+        0 => Ok(()),
+        _ => fail(cell),
+    };
+    let ran = run_toy(cells(), None, every_third_succeeds);
+    assert_eq!(
+        ran.summary(),
+        (true, 4, &[4, 4, 5, 5, 6, 7, 7, 8, 8, 9][..])
+    );
+}
+
+#[test]
+fn a_library_that_is_rebuilt_ends_the_run_before_it_is_used() {
+    let other = Cell {
+        system: "other".to_string(),
+        ..cell(4)
+    };
+    let cells = vec![cell(4), other];
+    let ground = Nowhere::new("old", "new");
+    let ran = run_toy_on(&ground, cells.clone(), None, |_| Ok(()));
+    assert_eq!(ran.summary(), (false, 0, &[4][..]));
+    let text = ran.ended.unwrap_err().to_string();
+    assert!(text.starts_with("library changed during the run, it is now: new"));
+    assert!(text.contains("--resume") && !text.contains('\n'), "{text}");
+    assert!(run_toy(cells, None, |_| Ok(())).ended.is_ok());
+}
+
+#[test]
+fn libraries_and_tools_are_facts_that_may_change() {
+    let toy = Toy {
+        cells: Vec::new(),
+        outcome: |_| Ok(()),
+        measured: RefCell::default(),
+    };
+    let facts = facts::changeable(&toy, &Nowhere::new("old", "old")).unwrap();
+    let names: Vec<&str> = facts.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["library", "tool"]);
 }
 
 #[test]
@@ -177,40 +303,60 @@ fn a_repetition_that_has_begun_goes_on_when_the_minutes_are_over() {
     };
     let cells = vec![cell(1), other, cell(2)];
     let ran = run_toy(cells, Some(MINUTES), takes_long);
-    assert_eq!(ran, (true, 0, vec![1, 1]));
+    assert_eq!(ran.summary(), (true, 0, &[1, 1][..]));
+}
+
+#[test]
+fn a_repetition_that_cannot_end_in_time_does_not_begin_unless_it_is_the_first() {
+    let cells = || {
+        let other = Cell {
+            system: "other".to_string(),
+            ..cell(5)
+        };
+        vec![cell(4), cell(5), other]
+    };
+    let takes_long = |_: &Cell| {
+        std::thread::sleep(Duration::from_millis(400));
+        Ok(())
+    };
+    // The second repetition takes 800 ms.
+    let ran = run_toy(cells(), Some(Duration::from_millis(900)), takes_long);
+    assert_eq!(ran.summary(), (true, 0, &[4][..]));
+    // By the estimates alone, the second repetition takes 18 s.
+    let ran = run_toy(cells(), Some(Duration::from_secs(10)), |_| Ok(()));
+    assert_eq!(ran.summary(), (true, 0, &[4, 5, 5][..]));
 }
 
 #[test]
 fn an_error_of_the_machine_ends_the_run() {
     let ran = run_toy(vec![cell(1), cell(2)], None, |_| Err(LabError::Client));
-    assert_eq!(ran, (false, 0, vec![1]));
+    assert_eq!(ran.summary(), (false, 0, &[1][..]));
 }
 
 #[test]
-fn a_run_that_goes_on_has_the_choices_that_it_began_with() {
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("out");
-    let options = |arguments: &[&str]| -> FrameOptions { fixtures::parse(arguments).unwrap() };
-    let begun = options(&["--systems", "a", "--repetitions", "7"]);
-    Notebook::create(&out, "toy", &begun).unwrap();
-    let path = out.to_str().unwrap();
-    let chosen = options(&["--resume", path, "--minutes", "5"]);
-    let choices = |chosen: &FrameOptions, name| choices(chosen, name, &["b"], |plan| plan);
-    let goes_on = choices(&chosen, "toy").unwrap();
-    assert_eq!(
-        (goes_on.systems, goes_on.repetitions),
-        (vec!["a".to_string()], Some(7))
-    );
-    assert_eq!(
-        (goes_on.resume, goes_on.minutes),
-        (Some(out.clone()), Some(5))
-    );
-    assert!(choices(&chosen, "another").is_err());
-    let new = choices(&options(&[]), "toy").unwrap();
-    assert_eq!(
-        (new.systems, new.systems_by_default),
-        (vec!["b".to_string()], true)
-    );
+fn each_record_has_its_wall_time_and_the_steal() {
+    let ran = run_toy(vec![cell(4)], None, |_| {
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(())
+    });
+    let figures = &ran.records[0].measured.figures;
+    assert!(figures["wall_s"] >= 0.02, "{figures:?}");
+    assert!((0.0..=100.0).contains(&figures["machine_steal_percent"]));
+}
+
+#[test]
+fn the_time_left_says_what_it_does_not_know() {
+    let toy = Toy {
+        cells: Vec::new(),
+        outcome: |_| Ok(()),
+        measured: RefCell::default(),
+    };
+    let mut progress = Progress::<Nowhere>::new(&toy);
+    let cells = [cell(1), cell(2)];
+    progress.set_left(cells.iter(), true);
+    assert_eq!(progress.left(), "18 s left for the known measurements");
+    progress.set_left(cells.iter(), false);
+    assert_eq!(progress.left(), "18 s left");
 }
 
 /// Calls `check` with a report on these records, each of a part of its own: repetition, build, date, and whether they
@@ -282,19 +428,17 @@ fn a_failed_record_that_was_made_again_is_of_no_build() {
         (2, "old", "2", false),
         (2, "new", "3", true),
     ];
-    assert!(warnings(&again).is_empty());
-    let failed_first = [(1, "old", "1", false), (1, "new", "2", true)];
-    assert!(warnings(&failed_first).is_empty());
+    let told = "Failed, then measured again: toy, repetition 2 ()";
+    assert_eq!(warnings(&again), [told]);
+    let failed_first = [(2, "old", "1", false), (2, "new", "2", true)];
+    assert_eq!(warnings(&failed_first), [told]);
 }
 
 #[test]
-fn the_cause_in_a_servers_log_is_part_of_the_note() {
-    let log =
-        "node1: the server ended; the end of /x:\n  1 [ERROR] port is used\n  2 [ERROR] Aborting\n";
-    let expected = "node1: the server ended; the end of /x: 1 [ERROR] port is used";
-    assert_eq!(one_line(&log), expected);
-    assert_eq!(one_line(&"end of /x:\n  a\n  b"), "end of /x: b");
-    assert_eq!(one_line(&"no such file"), "no such file");
+fn a_cell_that_failed_twice_is_told_once() {
+    let twice = [(1, "new", "1", false), (1, "new", "2", false)];
+    let told = "Not counted: toy, repetition 1 ()";
+    assert_eq!(warnings(&twice), [told]);
 }
 
 #[test]
@@ -311,15 +455,4 @@ fn a_run_without_cells_is_an_error_that_says_why() {
     };
     let error = something_to_measure(&toy, &[absent]).unwrap_err();
     assert!(error.to_string().contains("(toy: broken)"), "{error}");
-}
-
-#[test]
-fn libraries_of_a_plan_are_absolute() {
-    let arguments = ["--systems", "galera,old=x/lib.so", "--provider", "y/lib.so"];
-    let options: FrameOptions = fixtures::parse(&arguments).unwrap();
-    let chosen = choices(&options, "toy", &[], |plan| plan).unwrap();
-    let here = std::env::current_dir().unwrap();
-    assert_eq!(chosen.provider, Some(here.join("y/lib.so")));
-    let old = format!("old={}/x/lib.so", here.display());
-    assert_eq!(chosen.systems, ["galera".to_string(), old]);
 }
