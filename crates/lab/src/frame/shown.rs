@@ -44,7 +44,8 @@ pub struct Place<'a> {
 }
 
 /// Makes the table "Trireme / Galera": a row for each point that both have, a column for each figure with its heading,
-/// and the geometric mean over all points. Only repetitions that have all points count there.
+/// and the geometric mean over all points. Only repetitions that have all points count there. A figure that is 0 at a point
+/// (deadlocks on a single node) has no ratio there: its mean is over the other points, and the row says so.
 pub fn beside_galera(
     records: &[Record],
     heads: &[&str],
@@ -69,12 +70,27 @@ pub fn beside_galera(
         })
         .collect();
     if rows.len() > 1 {
+        let means: Vec<String> = (0..figures.len())
+            .map(|i| {
+                let counted = measured
+                    .iter()
+                    .filter(|(_, all)| is_positive(&all[i], &all[0]));
+                let column: Vec<_> = counted.map(|(_, all)| &all[i]).collect();
+                let mean = shown_ratio(&over_points(&column));
+                match column.len() {
+                    0 => mean,
+                    n if n == measured.len() => mean,
+                    n => format!("{mean} ({n} points)"),
+                }
+            })
+            .collect();
         let mut row = vec![String::new(); heads.len()];
-        row[0] = "geometric mean".to_string();
-        row.extend((0..figures.len()).map(|i| {
-            let column: Vec<_> = measured.iter().map(|(_, ratios)| &ratios[i]).collect();
-            shown_ratio(&over_points(&column))
-        }));
+        row[0] = match means.iter().any(|mean| mean.ends_with(" points)")) {
+            true => "geometric mean (with a number: of the points where both have more than 0)",
+            false => "geometric mean",
+        }
+        .to_string();
+        row.extend(means);
         rows.push(row);
     }
     let headings = figures.iter().map(|(_, heading)| *heading);
@@ -88,6 +104,13 @@ pub fn beside_galera(
             .collect(),
         rows,
     }
+}
+
+/// Whether the ratios of a figure are there and above 0 in all repetitions that the point has.
+fn is_positive(ratios: &BTreeMap<u32, f64>, repetitions: &BTreeMap<u32, f64>) -> bool {
+    repetitions
+        .keys()
+        .all(|n| ratios.get(n).is_some_and(|ratio| *ratio > 0.0))
 }
 
 /// The geometric mean over all points, by repetition.
@@ -142,5 +165,42 @@ mod tests {
         assert_eq!(table.rows[0], ["1", "2.00"]);
         assert!(table.rows[1][1].starts_with("28.28 ["));
         assert_eq!(table.rows[2], ["geometric mean", "4.00"]);
+    }
+
+    #[test]
+    fn a_figure_that_is_0_at_a_point_has_its_mean_over_the_others() {
+        let record = |system: &str, level: u64, deadlocks: f64| {
+            let cell = fixtures::cell(system, [("c", level)], 1);
+            fixtures::record(cell, [("x", 3.0), ("deadlocks", deadlocks)])
+        };
+        let records = [
+            record("trireme", 1, 0.0),
+            record("galera", 1, 0.0),
+            record("trireme", 2, 4.0),
+            record("galera", 2, 2.0),
+            record("trireme", 3, 8.0),
+            record("galera", 3, 1.0),
+            record("trireme", 4, 0.0),
+            record("galera", 4, 1.0),
+        ];
+        let places = [1, 2, 3, 4].map(|level| Place {
+            levels: vec![level.to_string()],
+            has: Box::new(move |cell| cell.number("c") == level),
+        });
+        let figures = [("x", "X"), ("deadlocks", "deadlocks")];
+        let table = beside_galera(&records, &["c"], &places, &figures);
+        let [name, x, deadlocks] = &table.rows[4][..] else {
+            panic!("{:?}", table.rows);
+        };
+        assert!(
+            name.ends_with("of the points where both have more than 0)"),
+            "{name}"
+        );
+        assert_eq!(
+            (x.as_str(), deadlocks.as_str()),
+            ("1.00", "4.00 (2 points)")
+        );
+        let table = beside_galera(&records[..2], &["c"], &places[..1], &figures);
+        assert_eq!(table.rows[0], ["1", "1.00", "-"]);
     }
 }

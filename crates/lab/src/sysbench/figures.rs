@@ -32,7 +32,7 @@ pub const ERRORS: [(&[u16], &str); 4] = [
 /// The figure of all other ignored errors.
 pub const OTHER_ERRORS: &str = "other_errors";
 
-/// The name of the figure that counts the commits of node `i`, from 1.
+/// The name of the figure that counts the COMMITs that clients asked of node `i`, from 1, failed ones included.
 pub fn commits_of_node(i: usize) -> String {
     format!("node{i}_commits")
 }

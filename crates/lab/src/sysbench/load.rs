@@ -51,7 +51,7 @@ fn seconds(intervals: &[IntervalReport]) -> Vec<u64> {
 /// The counters of the servers: totals since their start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The commits that clients requested on each node.
+    /// The COMMITs that clients asked of each node, failed ones included.
     pub commits: Vec<u64>,
     /// Write-sets that failed certification at their commit.
     pub certification_failures: u64,

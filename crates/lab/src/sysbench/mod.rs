@@ -222,6 +222,16 @@ mod tests {
     }
 
     #[test]
+    fn statements_to_commit_are_not_called_commits() {
+        let experiment = sysbench(&["--threads", "6"]);
+        let records = measured(&experiment.cells(), |_| 1.0);
+        let tables = experiment.tables(&records);
+        let columns = tables.iter().flat_map(|table| &table.header);
+        let of_nodes: Vec<&String> = columns.filter(|name| name.contains("by node")).collect();
+        assert_eq!(of_nodes, ["COMMITs asked for by node"]);
+    }
+
+    #[test]
     fn systems_take_turns_at_each_point() {
         let cells = sysbench(&["--threads", "6", "--nodes", "2,3"]).cells();
         let order = |c: &Cell| (c.system.clone(), c.number("nodes"));

@@ -69,7 +69,9 @@ pub fn description(plan: &Plan) -> Vec<String> {
          another node's. After every run the rows of all nodes were compared. Systems took turns at each point, each time on fresh \
          servers and with the same random numbers."
             .to_string(),
-        ROWS_CHOSEN.to_string(),
+        format!(
+            "{ROWS_CHOSEN} \"COMMITs asked for\" counts the statements of clients, also those that failed certification."
+        ),
         BRACKETS.to_string(),
     ]
 }
@@ -293,7 +295,7 @@ fn statistics(records: &[Record], rows: &[Row]) -> Table {
         ("thread_execution_sd_s", "stddev, s", 3),
     ];
     let mut table = columns("The statistics of sysbench", records, rows, &figures);
-    table.header.push("commits by node".to_string());
+    table.header.push("COMMITs asked for by node".to_string());
     for (row, cells) in rows.iter().zip(&mut table.rows) {
         let nodes = 1..=usize::from(row.point.nodes);
         let commits = nodes.filter_map(|i| median(&row.values(records, &commits_of_node(i))));
