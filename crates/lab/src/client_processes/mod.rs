@@ -3,20 +3,22 @@
 //! A [`ClientProcesses`] gives the number of clients and the work of each. [`measure`] runs them on a system, and
 //! compares the rows of all schemas on all nodes. [`template`] makes the data directory with which the servers start.
 
+mod client;
 mod outcome;
 mod template;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use trireme_testbed::interrupt;
+use trireme_testbed::interrupt::{self, Interrupted};
 use trireme_testbed::node::Node;
 use trireme_testbed::sysbench::{Load, Sysbench, SysbenchError};
 use trireme_testbed::systems::{self, Deployed};
 
 use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured};
-use outcome::{Client, Ended, add_up};
-pub use outcome::{Latencies, Outcome, SECONDS, is_limited};
+use client::{Client, Ended};
+use outcome::add_up;
+pub use outcome::{Latencies, Outcome, SATURATED, is_limited};
 pub use template::template;
 
 /// The interval between two looks at the processes.
@@ -104,6 +106,7 @@ impl ClientProcesses {
     /// # Panics
     /// If there are no nodes.
     pub fn run(&self, nodes: &[Node], seconds: u64, seed: u32) -> Outcome {
+        let clock = Instant::now();
         let mut running = Vec::new();
         for (i, (node, seed)) in nodes
             .iter()
@@ -118,11 +121,19 @@ impl ClientProcesses {
                 Err(error) => return add_up(vec![Client::failed(error.into())], seconds),
             }
         }
-        let interrupted = watch(&mut running).err().map(LabError::from);
-        let mut clients: Vec<Client> = running.into_iter().map(Running::stop).collect();
-        clients.extend(interrupted.map(Client::failed));
-        add_up(clients, seconds)
+        let watched = watch(&mut running, clock);
+        let clients = running.into_iter().map(Running::stop).collect();
+        outcome_of(clients, seconds, watched)
     }
+}
+
+/// The outcome of a run of `seconds`, also if the user has interrupted it.
+fn outcome_of(clients: Vec<Client>, seconds: u64, watched: Result<(), Interrupted>) -> Outcome {
+    let mut outcome = add_up(clients, seconds);
+    if let Err(interrupted) = watched {
+        outcome.failure = Some(interrupted.into());
+    }
+    outcome
 }
 
 /// Fails if one of the systems cannot be measured on up to `most_nodes` nodes. Clients write to all nodes, and the
@@ -191,25 +202,27 @@ impl Running {
         }
     }
 
-    /// Takes the new reports; returns whether the process has ended.
-    fn look(&mut self) -> bool {
+    /// Takes the new reports; returns whether the process has ended. `clock`: the begin of the run.
+    fn look(&mut self, clock: Instant) -> bool {
         let Some(mut process) = self.process.take() else {
             return true;
         };
-        let ended = process.has_ended();
-        if !ended {
-            self.client.reports.extend(process.take_reports());
+        if !process.has_ended() {
+            let reports = process.take_reports();
+            self.client.take(reports, clock.elapsed().as_secs_f64());
             self.process = Some(process);
             return false;
         }
+        let now = clock.elapsed().as_secs_f64();
         // This waits until all of the output has been read.
         let latencies = process.latencies();
-        self.client.reports.extend(process.take_reports());
-        self.client.ended = match process.finish() {
+        self.client.take(process.take_reports(), now);
+        let ended = match process.finish() {
             Ok(summary) => Ended::Finished(summary, latencies),
             Err(SysbenchError::Saturated { .. }) => Ended::Saturated,
             Err(error) => Ended::Failed(error.into()),
         };
+        self.client.end(ended, now);
         true
     }
 
@@ -223,9 +236,9 @@ impl Running {
 }
 
 /// Waits until all processes have finished, or one has broken off: without that one the load would be different.
-fn watch(running: &mut [Running]) -> Result<(), interrupt::Interrupted> {
+fn watch(running: &mut [Running], clock: Instant) -> Result<(), Interrupted> {
     loop {
-        let looks: Vec<bool> = running.iter_mut().map(Running::look).collect();
+        let looks: Vec<bool> = running.iter_mut().map(|r| r.look(clock)).collect();
         let broken = running.iter().any(|r| r.client.ended.is_broken());
         if broken || looks.into_iter().all(|ended| ended) {
             return Ok(());
@@ -261,6 +274,14 @@ mod tests {
         };
         let (outcome, spent) = span.measure(run, cpu);
         (outcome.seconds, spent)
+    }
+
+    #[test]
+    fn an_interrupted_run_keeps_its_seconds() {
+        let client = Client::reported(0.25, &[10.0, 10.0], Ended::Stopped);
+        let outcome = outcome_of(vec![client], 30, Err(Interrupted));
+        assert_eq!(outcome.per_second, [10, 10]);
+        assert!(matches!(outcome.failure, Some(LabError::Interrupted(_))));
     }
 
     #[test]

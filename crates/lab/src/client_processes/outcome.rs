@@ -1,13 +1,18 @@
 //! Adds up the reports of the client processes: counts, latencies and commits per second.
+//!
+//! The processes start one after the other, and each counts its seconds from its own begin. Throughput is of the time in
+//! which all of them ran: outside of it, the ones that run have the servers for themselves.
 
-use trireme_testbed::sysbench_report::{Bucket, IntervalReport, Summary};
+use trireme_testbed::sysbench_report::{Bucket, Summary};
 
+use super::LOOK;
+use super::client::{Client, Course, Ended, common};
 use crate::cpu::CpuTimes;
 use crate::frame::{LabError, Measured, Record};
 use crate::stats::{percentile, standard_deviation};
 
-/// The figure: the seconds that the measurement lasted.
-pub const SECONDS: &str = "seconds";
+/// The figure: the processes that ended because the servers cannot hold the rate.
+pub const SATURATED: &str = "saturated_clients";
 
 /// The figure: 1 if the clients' rate limited the throughput, else 0; missing without a rate.
 const LIMITED: &str = "limited_by_rate";
@@ -19,63 +24,6 @@ const LIMIT: f64 = 0.97;
 pub fn is_limited(record: &Record) -> bool {
     let limited = record.measured.figures.get(LIMITED);
     record.complete && limited.is_some_and(|limited| *limited > 0.0)
-}
-
-/// The end of a process.
-pub(super) enum Ended {
-    /// The run was over.
-    Finished(Summary, Vec<Bucket>),
-    /// Waiting transactions filled the queue.
-    Saturated,
-    /// It was stopped, because another process broke off.
-    Stopped,
-    /// It failed.
-    Failed(LabError),
-}
-
-impl Ended {
-    /// Whether the load is no longer the same without this process.
-    pub fn is_broken(&self) -> bool {
-        matches!(self, Self::Saturated | Self::Failed(_))
-    }
-}
-
-/// The reports of one process.
-pub(super) struct Client {
-    /// The reports of its seconds, in order.
-    pub reports: Vec<IntervalReport>,
-    /// The end of the process.
-    pub ended: Ended,
-}
-
-impl Client {
-    /// A process without reports yet. It counts as stopped until it ends by itself.
-    pub fn new() -> Self {
-        Self {
-            reports: Vec::new(),
-            ended: Ended::Stopped,
-        }
-    }
-
-    /// A process that never ran.
-    pub fn failed(error: LabError) -> Self {
-        Self {
-            reports: Vec::new(),
-            ended: Ended::Failed(error),
-        }
-    }
-
-    /// The commits in each second. sysbench does not always report the last second: then it gets the rest of the
-    /// summary's total.
-    fn per_second(&self, seconds: u64) -> Vec<u64> {
-        let mut all: Vec<u64> = self.reports.iter().map(|r| r.tps.round() as u64).collect();
-        if let Ended::Finished(summary, _) = &self.ended {
-            if all.len() as u64 + 1 == seconds {
-                all.push(summary.transactions.saturating_sub(all.iter().sum()));
-            }
-        }
-        all
-    }
 }
 
 /// The latencies of transactions over all processes. With a rate they include the wait for a free thread.
@@ -117,13 +65,15 @@ impl Latencies {
 
 /// The sum of all processes' reports.
 pub struct Outcome {
-    /// The number of commits.
+    /// The commits in the time in which all processes ran.
     pub transactions: u64,
-    /// The transactions that lost against another one and were retried.
+    /// The commits of the whole run, to which its processor time belongs. If a process broke off: as `transactions`.
+    pub commits: u64,
+    /// The transactions that lost against another one and were retried, among those of `commits`.
     pub conflicts: u64,
     /// The time in which all processes ran.
     pub seconds: f64,
-    /// The commits of all processes in each second that all of them have reported.
+    /// The commits of all processes in each whole second of this time.
     pub per_second: Vec<u64>,
     /// The commits of each process.
     pub per_client: Vec<u64>,
@@ -150,19 +100,19 @@ impl Outcome {
         let mut put = |name: &str, value: f64| {
             measured.figures.insert(name.to_string(), value);
         };
-        let each = self.transactions.max(1) as f64;
+        let each = self.commits.max(1) as f64;
         put("tps", self.tps());
         if let Some(offered) = offered {
             put(LIMITED, f64::from(self.tps() >= LIMIT * offered));
         }
         put("transactions", self.transactions as f64);
-        put(SECONDS, self.seconds);
+        put("seconds", self.seconds);
         put("conflicts", self.conflicts as f64);
         put(
             "conflict_percent",
             100.0 * self.conflicts as f64 / (each + self.conflicts as f64),
         );
-        put("saturated_clients", self.saturated as f64);
+        put(SATURATED, self.saturated as f64);
         put("server_cpu_ms_per_tx", spent.servers_ms as f64 / each);
         put("client_cpu_ms_per_tx", spent.client_ms as f64 / each);
         let mut seconds: Vec<f64> = self.per_second.iter().map(|n| *n as f64).collect();
@@ -184,27 +134,35 @@ impl Outcome {
     }
 }
 
-/// Adds up the clients' reports of a run of `seconds`. If a client broke off, only the seconds count in which all of
-/// them ran.
+/// Adds up the clients' reports of a run of `seconds`.
 pub(super) fn add_up(clients: Vec<Client>, seconds: u64) -> Outcome {
-    let series: Vec<Vec<u64>> = clients.iter().map(|c| c.per_second(seconds)).collect();
-    let common = series.iter().map(Vec::len).min().unwrap_or(0);
+    let courses: Vec<Course> = clients.iter().map(|c| c.commits(seconds)).collect();
+    let (from, length) = common(&courses);
+    let in_common = |course: &Course| course.between(from, from + length).round() as u64;
+    // Sums that are rounded once, so that the seconds add up to the whole.
+    let until = |second: u64| {
+        let to = from + second as f64;
+        courses
+            .iter()
+            .map(|c| c.between(from, to))
+            .sum::<f64>()
+            .round() as u64
+    };
+    // The begins are known no better than this.
+    let whole = (length + LOOK.as_secs_f64()).floor() as u64;
+    let transactions = courses.iter().map(|c| c.between(from, from + length));
+    let transactions = transactions.sum::<f64>().round() as u64;
     let mut outcome = Outcome {
-        transactions: 0,
-        conflicts: 0,
-        seconds: 0.0,
-        per_second: (0..common)
-            .map(|i| series.iter().map(|s| s[i]).sum())
-            .collect(),
-        per_client: series.iter().map(|s| s[..common].iter().sum()).collect(),
+        transactions,
+        commits: transactions,
+        conflicts: clients.iter().map(|c| in_common(&c.conflicts())).sum(),
+        seconds: length,
+        per_second: (0..whole).map(|n| until(n + 1) - until(n)).collect(),
+        per_client: courses.iter().map(in_common).collect(),
         latencies: None,
         saturated: 0,
         failure: None,
     };
-    let conflicts = clients.iter().flat_map(|c| c.reports.iter().take(common));
-    outcome.conflicts = conflicts.map(|r| r.conflicts_per_s.round() as u64).sum();
-    outcome.transactions = outcome.per_second.iter().sum();
-    outcome.seconds = common as f64;
     let mut summaries = Vec::new();
     let mut buckets = Vec::new();
     let all = clients.len();
@@ -228,17 +186,16 @@ pub(super) fn add_up(clients: Vec<Client>, seconds: u64) -> Outcome {
 }
 
 impl Outcome {
-    /// Uses the summaries of the finished processes, which are more exact than the sums of their seconds.
+    /// Uses the summaries of the finished processes for what is of the whole run.
     fn finish(&mut self, summaries: &[Summary], buckets: &[Bucket]) {
-        self.transactions = summaries.iter().map(|s| s.transactions).sum();
+        self.commits = summaries.iter().map(|s| s.transactions).sum();
         self.conflicts = summaries.iter().map(|s| s.conflicts).sum();
-        self.seconds = summaries.iter().map(|s| s.seconds).fold(0.0, f64::max);
         self.per_client = summaries.iter().map(|s| s.transactions).collect();
         let total_ms: f64 = summaries
             .iter()
             .map(|s| s.mean_ms * s.transactions as f64)
             .sum();
-        let mean_ms = total_ms / self.transactions.max(1) as f64;
+        let mean_ms = total_ms / self.commits.max(1) as f64;
         self.latencies = Latencies::of(buckets, mean_ms);
     }
 }
@@ -247,17 +204,7 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn seconds(tps: &[f64]) -> Vec<IntervalReport> {
-        let report = |(second, tps): (u32, &f64)| IntervalReport {
-            second: f64::from(second),
-            tps: *tps,
-            p95_ms: 1.0,
-            conflicts_per_s: 2.0,
-        };
-        (1..).zip(tps).map(report).collect()
-    }
-
-    fn finished(tps: &[f64], transactions: u64, buckets: &[(f64, u64)]) -> Client {
+    fn finished(begin: f64, tps: &[f64], transactions: u64, buckets: &[(f64, u64)]) -> Client {
         let summary = Summary {
             transactions,
             conflicts: 7,
@@ -269,21 +216,19 @@ mod tests {
             ms: *ms,
             transactions: *transactions,
         };
-        Client {
-            reports: seconds(tps),
-            ended: Ended::Finished(summary, buckets.iter().map(bucket).collect()),
-        }
+        let ended = Ended::Finished(summary, buckets.iter().map(bucket).collect());
+        Client::reported(begin, tps, ended)
     }
 
     #[test]
     fn clients_add_up_and_the_untold_last_second_is_the_rest() {
-        let first = finished(&[10.0, 20.0], 60, &[(1.0, 50), (9.0, 10)]);
-        let second = finished(&[1.0, 2.0, 3.0], 6, &[(2.0, 6)]);
+        let first = finished(0.0, &[10.0, 20.0], 60, &[(1.0, 50), (9.0, 10)]);
+        let second = finished(0.0, &[1.0, 2.0, 3.0], 6, &[(2.0, 6)]);
         let outcome = add_up(vec![first, second], 3);
         assert_eq!(outcome.per_second, [11, 22, 33]);
         assert_eq!(outcome.per_client, [60, 6]);
         assert_eq!((outcome.transactions, outcome.conflicts), (66, 14));
-        assert!((outcome.tps() - 66.0 / 3.25).abs() < 1e-9);
+        assert_eq!((outcome.commits, outcome.tps()), (66, 22.0));
         let latencies = outcome.latencies.unwrap();
         assert_eq!((latencies.p50_ms, latencies.p95_ms), (1.0, 9.0));
         assert_eq!(latencies.mean_ms, 2.0);
@@ -292,14 +237,8 @@ mod tests {
 
     #[test]
     fn a_full_queue_is_told_and_only_common_seconds_count() {
-        let full = Client {
-            reports: seconds(&[10.0, 10.0]),
-            ended: Ended::Saturated,
-        };
-        let stopped = Client {
-            reports: seconds(&[5.0, 5.0, 5.0]),
-            ended: Ended::Stopped,
-        };
+        let full = Client::reported(0.0, &[10.0, 10.0], Ended::Saturated);
+        let stopped = Client::reported(0.0, &[5.0, 5.0, 5.0], Ended::Stopped);
         let outcome = add_up(vec![stopped, full], 30);
         assert_eq!((outcome.saturated, outcome.seconds), (1, 2.0));
         assert_eq!(outcome.per_second, [15, 15]);
@@ -317,6 +256,37 @@ mod tests {
         assert_eq!(measured.figures["server_cpu_ms_per_tx"], 2.0);
         assert_eq!(measured.figures["least_to_most_client"], 0.5);
         assert!(!measured.figures.contains_key("p95_ms"));
+    }
+
+    /// Two clients that share 20 commits per second, the second of which begins `late` seconds after the first.
+    fn staggered(late: f64) -> Outcome {
+        let alone = 20.0;
+        let both = 10.0;
+        let first = [both + (alone - both) * late, both, both];
+        let second = [both, both, both + (alone - both) * late];
+        let clients = [(0.25, first), (0.25 + late, second)]
+            .map(|(begin, tps)| finished(begin, &tps, tps.iter().sum::<f64>() as u64, &[(1.0, 1)]));
+        add_up(clients.into(), 3)
+    }
+
+    #[test]
+    fn only_the_time_counts_in_which_all_clients_run() {
+        let outcome = staggered(1.0);
+        assert_eq!((outcome.seconds, outcome.tps()), (2.0, 20.0));
+        assert_eq!(outcome.per_second, [20, 20]);
+        assert_eq!((outcome.transactions, outcome.commits), (40, 80));
+        // A second of the first client straddles two of the common ones.
+        let first = Client::reported(0.0, &[10.0, 20.0, 30.0], Ended::Stopped);
+        let second = Client::reported(0.5, &[1.0, 1.0, 1.0], Ended::Stopped);
+        let outcome = add_up(vec![first, second], 30);
+        assert_eq!((outcome.seconds, outcome.transactions), (2.5, 58));
+        assert_eq!(outcome.per_second, [16, 26]);
+        assert_eq!(outcome.per_client, [55, 3]);
+        // The begins are not known that exactly.
+        let outcome = staggered(0.03);
+        assert_eq!(outcome.per_second.len(), 3);
+        assert!((outcome.tps() - 20.0).abs() < 0.3, "{}", outcome.tps());
+        assert_eq!(staggered(4.0).tps(), 0.0);
     }
 
     #[test]
@@ -338,7 +308,7 @@ mod tests {
     #[test]
     fn a_client_that_failed_is_the_failure() {
         let clients = vec![
-            finished(&[1.0], 1, &[(1.0, 1)]),
+            finished(0.0, &[1.0], 1, &[(1.0, 1)]),
             Client::failed(LabError::Client),
         ];
         let outcome = add_up(clients, 1);

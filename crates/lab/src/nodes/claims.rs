@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::TPS;
 use super::points::{Factor, Point, limited_runs, lines, planned_points};
-use crate::client_processes::SECONDS;
+use crate::client_processes::SATURATED;
 use crate::frame::{
     By, Cell, Claim, Comparison, Record, Side, State, Verdict, Wanted, faster_everywhere, judge,
     values,
@@ -198,11 +198,10 @@ impl Judge<'_> {
     /// rate: its length is not the one that the point names.
     fn lasted(&self, (first, second): &Pair) -> bool {
         let lasted = |point: &Point| {
-            let all = values(self.records, self.system, SECONDS, |cell| {
+            let all = values(self.records, self.system, SATURATED, |cell| {
                 Point::of(cell) == *point
             });
-            let wanted = point.level(Factor::Seconds) as f64;
-            all.iter().all(|seconds| *seconds > 0.95 * wanted)
+            all.iter().all(|clients| *clients == 0.0)
         };
         lasted(first) && lasted(second)
     }
@@ -283,6 +282,16 @@ mod tests {
             set(&mut records, levels, tps);
             assert_eq!(states(&records)[claim], State::Fails, "claim {claim}");
         }
+    }
+
+    #[test]
+    fn a_run_that_a_full_queue_ended_has_no_length_to_compare() {
+        let mut records = article();
+        let long = |r: &&mut Record| Point::of(&r.cell) == Point::new([9, 3, 8, 1, 180]);
+        let long = records.iter_mut().find(long).unwrap();
+        let figures = &mut long.measured.figures;
+        figures.insert("saturated_clients".to_string(), 1.0);
+        assert_eq!(states(&records)[5], State::NotMeasured);
     }
 
     #[test]

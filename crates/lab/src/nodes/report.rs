@@ -3,6 +3,7 @@
 use super::plan::{Plan, SCHEMA};
 use super::points::{Factor, Point, limited_runs, points_of};
 use super::{ABSENT, BUFFER_POOL_MIB, TPS, article};
+use crate::client_processes::SATURATED;
 use crate::frame::{BRACKETS, Preset, Record, Table, paired_ratios, shown, shown_ratio, values};
 use crate::oltp::ROWS_CHOSEN;
 use crate::stats::median;
@@ -125,7 +126,7 @@ fn throughput(records: &[Record], systems: &[String]) -> Table {
                 .iter()
                 .map(|(figure, _, digits)| middle(&of(figure), *digits)),
         );
-        let saturated = of("saturated_clients");
+        let saturated = of(SATURATED);
         let full = saturated.iter().filter(|clients| **clients > 0.0).count();
         row.push(format!("{full} of {}", saturated.len()));
         row.push(limited_runs(records, system, point).to_string());
