@@ -48,15 +48,35 @@ impl Estimate {
 
     /// Converts the estimate to other units.
     pub fn times(self, factor: f64) -> Self {
-        let scaled = |(low, high): (f64, f64)| {
-            let (a, b) = (low * factor, high * factor);
+        self.map(|value| value * factor)
+    }
+
+    /// Converts the estimate of a logarithm to the value itself.
+    pub fn exp(self) -> Self {
+        self.map(f64::exp)
+    }
+
+    /// Converts the estimate of a difference of logarithms to the change of the value, in percent.
+    pub fn percent(self) -> Self {
+        self.map(percent)
+    }
+
+    /// Converts the estimate by a function that rises or falls everywhere.
+    fn map(self, convert: impl Fn(f64) -> f64) -> Self {
+        let ends = |(low, high): (f64, f64)| {
+            let (a, b) = (convert(low), convert(high));
             (a.min(b), a.max(b))
         };
         Self {
-            value: self.value * factor,
-            interval: self.interval.map(scaled),
+            value: convert(self.value),
+            interval: self.interval.map(ends),
         }
     }
+}
+
+/// The change of a value in percent, from the difference of its logarithms.
+pub fn percent(difference: f64) -> f64 {
+    100.0 * difference.exp_m1()
 }
 
 /// The test whether the surface misses the runs by more than runs at the same point differ.
@@ -315,6 +335,23 @@ mod tests {
         assert_eq!(square.err(), Some(FitError::Singular));
         let few = Fit::of(quadratic(1, &[]), vec![vec![1.0]], vec![1.0]);
         assert_eq!(few.err(), Some(FitError::TooFewRuns { runs: 1, terms: 2 }));
+    }
+
+    #[test]
+    fn an_estimate_of_a_logarithm_becomes_a_value_or_a_change() {
+        let halving = Estimate {
+            value: 0.5f64.ln(),
+            interval: Some((0.25f64.ln(), 2f64.ln())),
+        };
+        let check = |found: Estimate, [value, low, high]: [f64; 3]| {
+            let interval = found.interval.unwrap();
+            for (found, expected) in [(found.value, value), (interval.0, low), (interval.1, high)] {
+                close(found, expected, 1e-9);
+            }
+        };
+        check(halving.exp(), [0.5, 0.25, 2.0]);
+        check(halving.percent(), [-50.0, -75.0, 100.0]);
+        check(halving.times(-2.0), [4f64.ln(), 0.25f64.ln(), 16f64.ln()]);
     }
 
     #[test]

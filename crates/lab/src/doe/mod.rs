@@ -20,7 +20,7 @@ mod testing;
 
 pub use designs::{MAX_FACTORS, aliases, centre, corners, stars};
 pub use factor::{Factor, FactorError, Scale};
-pub use fit::{Estimate, Fit, FitError, LackOfFit};
+pub use fit::{Estimate, Fit, FitError, LackOfFit, percent};
 pub use maximum::{Maximum, Place};
 pub use screening::{Effect, MAX_CURVED, Screening};
 pub use surface::{Quadratic, Stationary, StationaryKind};

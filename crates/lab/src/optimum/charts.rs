@@ -45,7 +45,7 @@ fn line(design: &Design, surface: &Surface, factor: usize) -> Vec<Point> {
     let points = varied.grid().into_iter().map(|level| {
         let mut at = surface.maximum.point.clone();
         at[factor] = varied.coded(level);
-        let height = surface.fit.height(&at);
+        let height = surface.fit.height(&at).exp();
         Point {
             x: level,
             y: height.value,

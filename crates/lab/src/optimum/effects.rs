@@ -1,4 +1,4 @@
-//! Draws the effects of the screening as bars with their intervals, the largest on top (a Pareto chart).
+//! Draws the effects of the screening as bars with their intervals, in percent, the largest on top (a Pareto chart).
 
 use plotters::prelude::*;
 
@@ -18,7 +18,10 @@ const HALF: f64 = 0.34;
 
 /// The plot as an SVG element; `None` without effects.
 pub fn svg(design: &Design, system: &str, screening: &Screening) -> Option<String> {
-    let mut effects: Vec<&Effect> = screening.effects().iter().collect();
+    let mut effects: Vec<Effect> = screening.effects().to_vec();
+    for effect in &mut effects {
+        effect.change = effect.change.percent();
+    }
     effects.sort_by(|a, b| a.change.value.abs().total_cmp(&b.change.value.abs()));
     let ends = effects.iter().flat_map(|effect| {
         let (low, high) = effect.change.interval.unwrap_or_default();
@@ -35,7 +38,7 @@ fn draw(
     out: &mut String,
     design: &Design,
     system: &str,
-    effects: &[&Effect],
+    effects: &[Effect],
     far: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(out, SIZE).into_drawing_area();
@@ -43,7 +46,7 @@ fn draw(
     let count = effects.len();
     let mut chart = ChartBuilder::on(&root)
         .caption(
-            format!("screening, {system}: change of transactions/s from low to high"),
+            format!("screening, {system}: change of transactions/s from low to high, %"),
             ("sans-serif", 16),
         )
         .margin(12)

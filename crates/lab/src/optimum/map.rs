@@ -6,7 +6,7 @@ use plotters::style::colors::colormaps::{ColorMap, ViridisRGB};
 use super::design::Design;
 use super::drawing::{SIZE, Ticks};
 use super::study::Surface;
-use crate::doe::Factor;
+use crate::doe::{Factor, percent};
 use crate::frame::number;
 
 /// The value that the map shows.
@@ -14,7 +14,7 @@ use crate::frame::number;
 pub enum Shown {
     /// The fitted throughput.
     Height,
-    /// Half of the width of the throughput's interval.
+    /// The distance to the upper end of the throughput's interval, in percent.
     Uncertainty,
 }
 
@@ -95,8 +95,8 @@ impl Map<'_> {
                 point[self.axes.1] = edge(j) + middle;
                 let height = self.surface.fit.height(&point);
                 row.push(match self.shown {
-                    Shown::Height => height.value,
-                    Shown::Uncertainty => height.interval?.1 - height.value,
+                    Shown::Height => height.value.exp(),
+                    Shown::Uncertainty => percent(height.interval?.1 - height.value),
                 });
             }
         }
@@ -108,7 +108,7 @@ impl Map<'_> {
     fn title(&self) -> String {
         match self.shown {
             Shown::Height => format!("{}: fitted transactions/s", self.system),
-            Shown::Uncertainty => format!("{}: ± of the fit (95 %), transactions/s", self.system),
+            Shown::Uncertainty => format!("{}: uncertainty of the fit (95 %), %", self.system),
         }
     }
 

@@ -1,10 +1,12 @@
 //! The texts and tables of the report.
 
+use std::cmp::Ordering;
+
 use super::design::{Design, Run};
 use super::plan::{APPLIERS, CONNECTIONS, NODES, Plan};
 use super::study::{Study, Surface, THROUGHPUT};
-use crate::doe::{Effect, Estimate, MAX_CURVED, Place, StationaryKind, Term};
-use crate::frame::{Record, Table, number, values};
+use crate::doe::{Effect, Estimate, MAX_CURVED, Place, StationaryKind, Term, percent};
+use crate::frame::{self, Record, Table, beside_galera, number, values};
 use crate::oltp::ROWS_CHOSEN;
 
 /// One line for the terminal, before any run.
@@ -46,8 +48,8 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
     vec![
         "\"How does Galera Cluster behave with many nodes?\" (fromDual, 2025) measured sysbench oltp_read_write on 1 to 9 \
          nodes with 8 to 160 connections in 35 runs by hand, found an optimum near 3 nodes and 40 connections, and asked for a \
-         statistical design of experiments to find it with fewer runs. A quadratic surface through the article's own figures (R² 0.99) \
-         has its maximum at 1 node [1, 4] and 96 connections [64, 160]."
+         statistical design of experiments to find it with fewer runs. A quadratic surface through the logarithms of the article's \
+         own figures (R² 0.99) has its maximum at 1 node [1, 4] and 72 connections [56, 96]."
             .to_string(),
         format!(
             "Here: {}.{fixed} A run is {} s of sysbench oltp_read_write after {} s of warm-up that is not counted, on fresh servers, \
@@ -65,16 +67,17 @@ pub fn description(plan: &Plan, design: &Design) -> Vec<String> {
              centre. Each point but the centre is measured this often: {}. The factors with an effect go on, at least two and at most {MAX_CURVED}; where the centre shows a curvature, none is \
              dropped, since two levels do not say whose it is. These factors are also measured at the middles of the faces \
              (face-centred central composite design), and a surface is fitted to all runs by least squares: quadratic in them, \
-             linear in the others. Runs are in random order within a phase, systems in turns at each run. Each system's own runs \
-             decide about its further ones.",
+             linear in the others. It is fitted to the logarithm of the throughput, because a factor multiplies the throughput and \
+             runs scatter in proportion to it; estimates are given as transactions/s or in percent. Runs are in random order within \
+             a phase, systems in turns at each run. Each system's own runs decide about its further ones.",
             design.repetitions
         ),
-        "All intervals are of 95 %. The surface is tested for lack of fit against the differences between runs at the same point. \
-         The interval of the optimum's place comes from 1000 surfaces drawn as the fit allows, \
-         rounded outwards to levels that can run. A maximum at the border of the ranges is \
-         named as such: the true one may lie beyond. The runs that confirm are new ones; when their mean is outside of its \
-         predicted interval the report says \"model failed\". On the maps dots are runs, the red cross is the predicted maximum, \
-         and the red lines the interval of its place."
+        "All intervals are of 95 %. Ratios to Galera are geometric means over the repetitions. The surface is tested for lack of \
+         fit against the differences between runs at the same point. The interval of the optimum's place comes from 1000 surfaces \
+         drawn as the fit allows, rounded outwards to levels that can run. A maximum at the border of the ranges is named as such: \
+         the true one may lie beyond. The runs that confirm are new ones; when their mean is outside of its predicted interval the \
+         report says \"model failed\". On the maps dots are runs, the red cross is the predicted maximum, and the red lines the \
+         interval of its place."
             .to_string(),
     ]
 }
@@ -90,6 +93,7 @@ pub fn tables(design: &Design, records: &[Record]) -> Vec<Table> {
         optima(design, &studies),
         economy(design, &studies),
         adequacy(design, &studies),
+        against_galera(design, records),
         coefficients(design, &studies),
         effects(design, &studies),
         runs(design, &studies, records),
@@ -108,6 +112,10 @@ pub fn effect_name(design: &Design, effect: &Effect) -> String {
 
 /// An estimate with its interval, as text.
 pub fn estimate(estimate: Estimate) -> String {
+    shown(estimate, number)
+}
+
+fn shown(estimate: Estimate, number: impl Fn(f64) -> String) -> String {
     let value = number(estimate.value);
     match estimate.interval {
         Some((low, high)) => format!("{value} [{}, {}]", number(low), number(high)),
@@ -144,7 +152,7 @@ fn optima(design: &Design, studies: &[(&str, Study)]) -> Table {
         let cells = match study.surface() {
             Some(surface) => [
                 maximum(design, surface),
-                estimate(surface.predicted),
+                estimate(surface.predicted.exp()),
                 surface.confirmed_mean().map_or("-".to_string(), number),
                 surface.confirmation.text().to_string(),
             ],
@@ -158,8 +166,8 @@ fn optima(design: &Design, studies: &[(&str, Study)]) -> Table {
         &[
             "system",
             "optimum",
-            "predicted transactions/s, mean of the confirming runs",
-            "confirming runs, mean",
+            "predicted transactions/s, geometric mean of the confirming runs",
+            "confirming runs, geometric mean",
             "verdict",
         ],
         studies.iter().map(row).collect(),
@@ -195,16 +203,42 @@ fn economy(design: &Design, studies: &[(&str, Study)]) -> Table {
     )
 }
 
+/// Trireme beside Galera at each point of the screening, which both systems measure in turns.
+fn against_galera(design: &Design, records: &[Record]) -> Table {
+    let mut runs = design.screening();
+    runs.sort_by(|a, b| a.levels.partial_cmp(&b.levels).unwrap_or(Ordering::Equal));
+    runs.dedup_by(|a, b| a.levels == b.levels);
+    let place = |run: &Run| {
+        let factors = design.cell("", run).factors;
+        frame::Place {
+            levels: run.levels.iter().map(f64::to_string).collect(),
+            has: Box::new(move |cell| cell.factors == factors),
+        }
+    };
+    let places: Vec<frame::Place> = runs.iter().map(place).collect();
+    let figures = [
+        (THROUGHPUT, "transactions/s"),
+        ("p95_ms", "95th percentile"),
+        ("server_cpu_ms_per_tx", "servers, CPU per tx"),
+    ];
+    let mut table = beside_galera(records, &design.names(), &places, &figures);
+    table.title += " in the screening";
+    table
+}
+
 fn adequacy(design: &Design, studies: &[(&str, Study)]) -> Table {
     let row = |(system, study): &(&str, Study)| {
         let mut row = vec![system.to_string()];
         let curvature = study.screening().map(|s| s.curvature());
-        row.push(curvature.map_or("-".to_string(), estimate));
+        row.push(curvature.map_or("-".to_string(), |c| estimate(c.percent())));
         let Some(surface) = study.surface() else {
             row.extend(["-"; 5].map(String::from));
             return row;
         };
-        let deviation = surface.fit.variance().map(f64::sqrt);
+        let deviation = surface
+            .fit
+            .variance()
+            .map(|variance| percent(variance.sqrt()));
         row.push(format!("{:.3}", surface.fit.r_squared()));
         row.push(deviation.map_or("-".to_string(), number));
         row.extend(match surface.lack {
@@ -227,9 +261,9 @@ fn adequacy(design: &Design, studies: &[(&str, Study)]) -> Table {
         "Does the surface fit?",
         &[
             "system",
-            "corners above the centre",
+            "corners above the centre, %",
             "R²",
-            "standard deviation of a run",
+            "standard deviation of a run, %",
             "lack of fit",
             "verdict",
             "where the surface is level",
@@ -283,13 +317,13 @@ fn coefficients(design: &Design, studies: &[(&str, Study)]) -> Table {
         let cell = |surface: &Option<&Surface>| {
             let fit = &surface.as_ref()?.fit;
             let place = fit.terms().iter().position(|t| t == term)?;
-            Some(estimate(fit.coefficient(place)))
+            Some(shown(fit.coefficient(place), |value| format!("{value:.4}")))
         };
         let cells = surfaces.iter().map(|s| cell(s).unwrap_or("-".to_string()));
         std::iter::once(term.text(&names)).chain(cells).collect()
     });
     table(
-        "Coefficients of the surface, transactions/s; factors from -1 (lower bound) to 1 (upper bound)",
+        "Coefficients of the surface, in ln(transactions/s); factors from -1 (lower bound) to 1 (upper bound)",
         &with_systems("term", studies),
         rows.collect(),
     )
@@ -300,7 +334,7 @@ fn effects(design: &Design, studies: &[(&str, Study)]) -> Table {
     let effects = first.map(|s| s.effects()).unwrap_or_default();
     let rows = effects.iter().enumerate().map(|(i, effect)| {
         let cells = studies.iter().map(|(_, study)| match study.screening() {
-            Some(screening) => estimate(screening.effects()[i].change),
+            Some(screening) => estimate(screening.effects()[i].change.percent()),
             None => "-".to_string(),
         });
         std::iter::once(effect_name(design, effect))
@@ -308,7 +342,7 @@ fn effects(design: &Design, studies: &[(&str, Study)]) -> Table {
             .collect()
     });
     table(
-        "Screening: change of transactions/s from the lower to the upper bound",
+        "Screening: change of transactions/s from the lower to the upper bound, %",
         &with_systems("effect", studies),
         rows.collect(),
     )

@@ -1,4 +1,7 @@
 //! Evaluates the records of one system: effects, surface, maximum, confirmation. Pure.
+//!
+//! All of it is of the logarithm of the throughput: a factor multiplies the throughput, and runs scatter in proportion to
+//! it. Reports convert the estimates back ([`Estimate::exp`], [`Estimate::percent`]).
 
 use super::design::{Design, Run};
 use crate::doe::{Estimate, Fit, LackOfFit, Maximum, Quadratic, Screening, quadratic};
@@ -29,7 +32,7 @@ impl Confirmation {
     }
 }
 
-/// The fitted surface of a system, and the results from it.
+/// The fitted surface of a system, and the results from it. Heights are logarithms of transactions/s.
 #[derive(Debug, Clone)]
 pub struct Surface {
     /// The fit to the runs of screening and surface.
@@ -54,10 +57,9 @@ impl Surface {
         Quadratic::new(factors, self.fit.terms(), self.fit.coefficients())
     }
 
-    /// The mean of the confirming runs.
+    /// The geometric mean of the confirming runs, in transactions/s.
     pub fn confirmed_mean(&self) -> Option<f64> {
-        let n = self.confirming.len();
-        (n > 0).then(|| self.confirming.iter().sum::<f64>() / n as f64)
+        mean(&self.confirming).map(f64::exp)
     }
 
     /// Whether all confirming runs have been measured.
@@ -149,10 +151,9 @@ impl Study {
 fn surface(design: &Design, fit: Fit, maximum: Maximum, confirming: Vec<f64>) -> Surface {
     let predicted = fit.prediction(&maximum.point, design.confirmations);
     let all = confirming.len() == design.confirmations as usize;
-    let mean = confirming.iter().sum::<f64>() / confirming.len() as f64;
-    let confirmation = match predicted.interval {
-        Some(_) if all && predicted.excludes(mean) => Confirmation::ModelFailed,
-        Some(_) if all => Confirmation::Confirmed,
+    let confirmation = match (predicted.interval, mean(&confirming)) {
+        (Some(_), Some(mean)) if all && predicted.excludes(mean) => Confirmation::ModelFailed,
+        (Some(_), Some(_)) if all => Confirmation::Confirmed,
         _ => Confirmation::Open,
     };
     Surface {
@@ -166,7 +167,14 @@ fn surface(design: &Design, fit: Fit, maximum: Maximum, confirming: Vec<f64>) ->
     }
 }
 
-/// The coded points of the measured runs, and their values.
+/// None without values.
+fn mean(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    (n > 0).then(|| values.iter().sum::<f64>() / n as f64)
+}
+
+/// The coded points of the measured runs, and the logarithms of their throughputs. A run without a transaction has none,
+/// and counts as not measured.
 fn measured(
     design: &Design,
     system: &str,
@@ -176,7 +184,8 @@ fn measured(
     let pairs = runs.iter().filter_map(|run| {
         let cell = design.cell(system, run);
         let found = values(records, system, THROUGHPUT, |known| *known == cell);
-        Some((design.coded(&run.levels), *found.first()?))
+        let tps = found.into_iter().find(|tps| *tps > 0.0)?;
+        Some((design.coded(&run.levels), tps.ln()))
     });
     pairs.unzip()
 }
