@@ -84,7 +84,9 @@ impl Fetching {
     /// The log is on another branch from now on: drops the payloads that are submitted, because their heads rest on
     /// commits of the former one.
     pub fn leave_branch(&mut self) -> Vec<BulkOutput> {
-        self.forget(|_, fetch| fetch.submitted.is_some())
+        let mut out = self.forget(|_, fetch| fetch.submitted.is_some());
+        out.extend(self.leave_logged());
+        out
     }
 
     /// Everything of the origin up to this number is in the log: drops those payloads.

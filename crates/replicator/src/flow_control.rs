@@ -53,8 +53,9 @@ pub(crate) struct FlowCounters {
     pub is_stopping: bool,
 }
 
-/// Time after an own write-set in which the node counts as one with writers.
-const WRITES_MS: u64 = 3_000;
+/// Time after an own write-set in which the node counts as one with writers. Its clients may all wait for the queue, and
+/// write nothing new before.
+const WRITES_MS: u64 = 30_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct FlowControl {
@@ -128,7 +129,7 @@ impl FlowControl {
         let part = match context.control().filter(|_| lifecycle.takes_part()) {
             Some(control) => match participation(control, context.me()) {
                 Participation::InStep if self.relapses(context, control) => {
-                    Participation::Relapsing { writes }
+                    Participation::Relapsing
                 }
                 Participation::LeftOutWriter if !writes => Participation::Exempt,
                 part => part,
@@ -190,7 +191,12 @@ impl FlowControl {
         let is_paced = writers_wait && self.leases.is_paced();
         self.paced.set(is_paced, context.now_ms());
         let own_stop = self.back_pressure.is_stopping();
-        let holder = self.leases.sole_holder(own_stop).filter(|_| writers_wait);
+        // A member that is left out already cannot be blamed, and hides nobody else.
+        let blamed = |member| {
+            let control = context.control();
+            control.is_some_and(|c| participation(c, member) == Participation::InStep)
+        };
+        let holder = (self.leases.sole_holder(own_stop, blamed)).filter(|_| writers_wait);
         let limit_ms = context.options().fc_desync_after_ms;
         let member = self.lag_budget.watch(context.now_ms(), holder, limit_ms)?;
         let control = context.control().filter(|_| lifecycle.is_primary())?;
@@ -277,7 +283,8 @@ fn is_left_out(context: &Context) -> bool {
     context.my_state().is_some_and(|state| state.left_out)
 }
 
-/// Returns a member's part in flow control, as the others know it. Donors, joiners and desynced members hold up nobody. A
+/// Returns a member's part in flow control, as far as the control state tells: whether it relapses, or writes, only the
+/// member knows. Donors, joiners and desynced members hold up nobody. A
 /// member that catches up, Joined or left out, paces the writers if fewer than two members are Synced: then it is the one
 /// that bounds the backlog, and under a steady load it might never catch up. One that is left out may also pace them for
 /// its own clients.
@@ -299,7 +306,7 @@ fn participation(control: &Control, member: Incarnation) -> Participation {
 
 fn is_heeded(control: &Control, from: Incarnation, request: Request) -> bool {
     match participation(control, from) {
-        Participation::InStep | Participation::Relapsing { .. } => true,
+        Participation::InStep | Participation::Relapsing => true,
         Participation::LeftOutWriter | Participation::CatchingUp => request != Request::Stop,
         Participation::Exempt => false,
     }

@@ -18,7 +18,7 @@ use crate::submissions::Submissions;
 /// Greatest valid number of a bulk payload. Payloads out of a log are staged under greater numbers.
 pub(crate) const BULK_NUMBER_MAX: u64 = u64::MAX >> 1;
 
-/// Order records that are looked through for such payloads. Many may wait, and each flush looks.
+/// Order records that are looked through for such payloads. Each flush looks, so their number is bounded.
 const LOOKED_THROUGH: usize = 1_024;
 
 /// The id under which such a payload is staged.
@@ -75,15 +75,22 @@ impl Fetching {
     /// origins.
     pub(crate) fn fetch_logged(&mut self, known: Known, wanted: Wanted) -> Vec<BulkOutput> {
         let mut out = Vec::new();
-        // While no record waits, a payload stays: after a change of leaders the same record comes again, as a rule.
+        // While no record waits, keep what was fetched: the next leader usually orders the same submission there.
         let first = known.log.tail().end() + 1;
-        let last = match wanted.incoming.len() {
-            0 => Position::MAX,
-            count => first + count as Position,
+        let is_wanted = |position: Position, source: Source| {
+            let Some(index) = position.checked_sub(first) else {
+                return false;
+            };
+            let record = wanted.incoming.get(index as usize);
+            let named = record.and_then(|entry| Some(large_reference(known, entry)?.0));
+            let named = named.map(|id| Source::Logged { position, id });
+            wanted.incoming.is_empty() || named == Some(source)
         };
-        let is_needless = |position: &Position| !(first..last).contains(position);
-        let logged = self.logged.keys().copied();
-        for position in logged.filter(is_needless).collect::<Vec<_>>() {
+        let logged = self
+            .logged
+            .iter()
+            .filter(|(at, fetch)| !is_wanted(**at, fetch.source));
+        for position in logged.map(|(at, _)| *at).collect::<Vec<_>>() {
             out.extend(unstage(self.logged.remove(&position)));
         }
         if !awaits_large(known, wanted.incoming) {
@@ -117,17 +124,30 @@ impl Fetching {
                 position: entry.position,
                 id,
             };
-            let before = self.logged.get(&entry.position);
-            if before.is_none_or(|fetch| fetch.source != source) {
-                let fetch = Fetch::new(known, source, leader, bulk);
-                due.push((entry.position, fetch));
+            match self.logged.get_mut(&entry.position) {
+                // The leader is another one than before.
+                Some(fetch) if fetch.from != leader && !fetch.is_received() => {
+                    fetch.from = leader;
+                    fetch.ask_again(known, &mut out);
+                }
+                Some(_) => {}
+                None => {
+                    let fetch = Fetch::new(known, source, leader, bulk);
+                    due.push((entry.position, fetch));
+                }
             }
         }
         for (position, mut fetch) in due {
             fetch.ask_parts(known, &mut out);
-            out.extend(unstage(self.logged.insert(position, fetch)));
+            self.logged.insert(position, fetch);
         }
         out
+    }
+
+    /// The log is on another branch from now on: drops these payloads, because they rest on commits of the former one.
+    pub(super) fn leave_logged(&mut self) -> Vec<BulkOutput> {
+        let logged = std::mem::take(&mut self.logged).into_values();
+        logged.filter_map(|fetch| unstage(Some(fetch))).collect()
     }
 
     /// True if this member gets the payload from its origin: the origin goes on sending it, or a payload that may be

@@ -9,7 +9,7 @@ use super::large::{
 use crate::configuration::Member;
 use crate::entry::Body;
 use crate::event::{Action, Event, Fate, Recovered};
-use crate::ids::{BulkId, SubmissionId};
+use crate::ids::{BulkId, SubmissionId, Uuid};
 use crate::message::{BulkPayload, ComponentState, Message, Source};
 
 /// A node is told that so much of the first bulk payload of node 0 is written.
@@ -165,10 +165,27 @@ fn what_comes_from_a_log_goes_on_from_the_next_leaders() {
     for until in [512, 768, 1_000] {
         assert_eq!(cores.delivered(2), 0);
         cores.event(2, Event::StagedUpTo { bulk, until });
-        cores.pass(3_000);
+        cores.pass(100);
     }
     assert_eq!(payloads(&cores, 2), [payload(HEAD)]);
     assert_eq!(parts_to(&cores, 2), 16, "no part twice");
+}
+
+#[test]
+fn what_comes_from_the_log_of_another_branch_is_dropped() {
+    let (mut cores, bulk) = fetching_from_a_log();
+    cores.part(&[2], &[0, 1]);
+    cores.pass(10_000);
+    let dropped = |cores: &Cores| {
+        let unstage = |action: &Action| matches!(action, Action::Unstage { bulk: b } if *b == bulk);
+        cores.nodes[2].actions.iter().any(unstage)
+    };
+    assert!(!dropped(&cores));
+    let override_id = Uuid([77; 16]);
+    cores.event(2, Event::ForcePrimary { override_id });
+    cores.pass(1_000);
+    assert_eq!(cores.component_state(2), ComponentState::Primary);
+    assert!(dropped(&cores));
 }
 
 #[test]

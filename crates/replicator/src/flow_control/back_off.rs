@@ -5,7 +5,7 @@ const SHORTEST_MS: u64 = 1_000;
 /// Maximum of the back-off: a longer absence would cost the group its bound, and coming back to be left out again costs
 /// writers little.
 const LONGEST_MS: u64 = 8_000;
-/// A node that is left out again within this time stays out twice as long, and no writer waits for it first.
+/// A node that is left out again within this time stays out twice as long, and stops no writer first.
 const RELAPSE_MS: u64 = 30_000;
 
 /// The last back-off: its end and its length.

@@ -16,9 +16,11 @@ const WINDOW_MS: u64 = 50;
 const STUMBLE_MS: u64 = 60;
 /// A node that stopped the writers within this time before is slow, and does not stumble.
 const RECENT_STOP_MS: u64 = 1_000;
-/// A node that is left out paces the others only if it applies at least this part of what arrives. With less, the clients
-/// of one node would cost the others more than half of their speed.
+/// A node that is left out paces the others only if it applies at least this part of what they write without its pace. With
+/// less, the clients of one node would cost the others more than half of their speed.
 const CARRIED_FROM: f64 = 0.5;
+/// Time after it was left out in which a node paces nobody, and counts what they write.
+const OBSERVES_MS: u64 = 500;
 /// The part of its apply rate that a node demands to catch up.
 const CATCHES_UP: f64 = 0.9;
 /// Minimum apply rate of a node that sets a pace. Below it, writers would wait longer for their turn than for the end
@@ -48,10 +50,10 @@ pub(crate) enum Participation {
     /// The node is Synced: it may pace and stop the writers.
     InStep,
     /// The node is Synced, was left out recently, and may be again. It is known to be slow, and no writer waits for it
-    /// a second time. With own writers it may pace the others as a node that is left out.
-    Relapsing { writes: bool },
-    /// The node is left out, and its own clients write. Their transactions begin that far behind and wait for the whole
-    /// queue, so it may pace the others, unless it is much slower than they write.
+    /// a second time before it is left out.
+    Relapsing,
+    /// The node is left out, and its own clients write. Their transactions begin on old rows and wait for its whole queue.
+    /// So it may pace the others, if it applies at least half of what they write.
     LeftOutWriter,
     /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
@@ -75,6 +77,15 @@ impl Limits {
     }
 }
 
+/// The load that the others have without this node's pace.
+#[derive(Debug)]
+struct FreeLoad {
+    since_ms: u64,
+    received: u64,
+    /// Write-sets per second, once they have been counted for long enough.
+    per_second: Option<f64>,
+}
+
 /// Measures how fast this node applies, and demands no more than that rate.
 #[derive(Debug, Default)]
 pub(crate) struct BackPressure {
@@ -87,8 +98,8 @@ pub(crate) struct BackPressure {
     received: BTreeMap<Incarnation, u64>,
     /// Write-sets applied per second while there were any to apply.
     per_second: Option<f64>,
-    /// Write-sets that came per second meanwhile.
-    arriving_per_second: f64,
+    /// What came since the node was left out.
+    free_load: Option<FreeLoad>,
     /// The time since when the queue has been too long for a pace.
     stuck_since_ms: Option<u64>,
     /// The time of the last stop.
@@ -101,6 +112,9 @@ impl BackPressure {
     /// Counts a write-set of this member that came into the queue.
     pub(crate) fn received(&mut self, from: Incarnation) {
         *self.received.entry(from).or_default() += 1;
+        if let Some(load) = &mut self.free_load {
+            load.received += 1;
+        }
     }
 
     /// Counts an applied write-set.
@@ -117,6 +131,7 @@ impl BackPressure {
         limits: Limits,
     ) -> Option<Signal> {
         self.measure(now_ms, queue == 0 || part == Participation::Exempt);
+        self.observe(now_ms, part);
         if part == Participation::Exempt {
             self.per_second = None; // its backlog may have another cause than speed
         }
@@ -150,37 +165,53 @@ impl BackPressure {
             true => queue > limit * limits.factor,
             false => queue > limit,
         };
-        // A node whose writers the others wait for a little.
-        let carried = able.filter(|rate| *rate >= CARRIED_FROM * self.arriving_per_second);
-        let sets_pace = match part {
-            Participation::InStep | Participation::CatchingUp => able,
-            Participation::Relapsing { writes: true } | Participation::LeftOutWriter => carried,
-            Participation::Relapsing { writes: false } | Participation::Exempt => None,
-        };
         let is_over = over(limits.pace, self.demanded.is_some());
         let is_stuck = match part {
-            Participation::InStep | Participation::Relapsing { .. } if sets_pace.is_some() => {
-                over(limits.stop(), self.is_stopping())
-            }
+            Participation::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
             // Nothing is applied, or the rate is unknown.
-            Participation::InStep | Participation::Relapsing { .. } => is_over,
+            Participation::InStep | Participation::Relapsing => is_over,
             Participation::CatchingUp | Participation::LeftOutWriter | Participation::Exempt => {
                 false
             }
         };
         let stops = self.stops(now_ms, is_stuck);
-        // Half way to the stop the node demands its own apply rate; below it more, above it less.
-        let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
-        let share = 1.25 - 0.5 * excess;
-        let pace = |share: f64| sets_pace.map(|rate| Demand::Pace(share * rate));
         match part {
-            Participation::CatchingUp => pace(CATCHES_UP),
-            Participation::InStep if stops => Some(Demand::Stop),
-            Participation::Relapsing { .. } if stops => Some(Demand::StepOut),
+            Participation::Exempt => None,
+            Participation::Relapsing => stops.then_some(Demand::StepOut),
+            Participation::CatchingUp => able.map(|rate| Demand::Pace(CATCHES_UP * rate)),
             _ if !is_over => None,
-            Participation::LeftOutWriter => pace(share.min(CATCHES_UP)),
-            _ => pace(share),
+            Participation::InStep if stops => Some(Demand::Stop),
+            // Half way to the stop the node demands its own apply rate; below it more, above it less.
+            Participation::InStep => able.map(|rate| {
+                let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
+                Demand::Pace(rate * (1.25 - 0.5 * excess))
+            }),
+            Participation::LeftOutWriter => (able.filter(|rate| self.is_carried(*rate)))
+                .map(|rate| Demand::Pace(CATCHES_UP * rate)),
         }
+    }
+
+    /// Counts what the others write while this node, left out, does not pace them.
+    fn observe(&mut self, now_ms: u64, part: Participation) {
+        if part != Participation::LeftOutWriter {
+            self.free_load = None;
+            return;
+        }
+        let load = self.free_load.get_or_insert(FreeLoad {
+            since_ms: now_ms,
+            received: 0,
+            per_second: None,
+        });
+        let elapsed_ms = now_ms.saturating_sub(load.since_ms);
+        if load.per_second.is_none() && elapsed_ms >= OBSERVES_MS {
+            load.per_second = Some(load.received as f64 * 1000.0 / elapsed_ms as f64);
+        }
+    }
+
+    /// Returns true if a node with this apply rate may pace the others for its own clients.
+    fn is_carried(&self, rate: f64) -> bool {
+        let load = self.free_load.as_ref().and_then(|load| load.per_second);
+        load.is_some_and(|load| rate >= CARRIED_FROM * load)
     }
 
     /// Returns true if the queue has been too long for too long.
@@ -214,15 +245,9 @@ impl BackPressure {
             if elapsed_ms < WINDOW_MS {
                 return;
             }
+            let now = self.applied as f64 * 1000.0 / elapsed_ms as f64;
+            self.per_second = Some(self.per_second.map_or(now, |before| 0.5 * (before + now)));
             let all: u64 = self.received.values().sum();
-            let rate = |count: u64| count as f64 * 1000.0 / elapsed_ms as f64;
-            let smooth = |before: f64, now: f64| 0.5 * (before + now);
-            let (applied, arriving) = (rate(self.applied), rate(all));
-            self.arriving_per_second = match self.per_second {
-                Some(_) => smooth(self.arriving_per_second, arriving),
-                None => arriving,
-            };
-            self.per_second = Some(self.per_second.map_or(applied, |r| smooth(r, applied)));
             let share = |(from, count): (&Incarnation, &u64)| (*from, *count as f64 / all as f64);
             if all > 0 {
                 self.shares = self.received.iter().map(share).collect();
@@ -246,7 +271,7 @@ impl BackPressure {
 
     /// Forgets the demands, and keeps the counters.
     pub(crate) fn forget(&mut self, now_ms: u64) {
-        (self.demanded, self.per_second) = (None, None);
+        (self.demanded, self.per_second, self.free_load) = (None, None, None);
         (self.stuck_since_ms, self.stopped_ms) = (None, None);
         self.measure(now_ms, true);
     }

@@ -26,6 +26,14 @@ struct Lease {
     until_ms: u64,
 }
 
+/// Returns the pace that a lease sets; None if it stops the writers.
+fn pace_of(lease: &Lease) -> Option<f64> {
+    match lease.request {
+        Request::Pace { per_second } => Some(f64::from(per_second)),
+        Request::Stop => None,
+    }
+}
+
 /// The member that keeps own writers waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
@@ -98,11 +106,7 @@ impl Leases {
 
     fn set_pace(&mut self, now_ms: u64) {
         self.refill(now_ms);
-        let pace = |lease: &Lease| match lease.request {
-            Request::Pace { per_second } => Some(f64::from(per_second)),
-            Request::Stop => None,
-        };
-        self.pace = self.leases.values().filter_map(pace).reduce(f64::min);
+        self.pace = self.leases.values().filter_map(pace_of).reduce(f64::min);
     }
 
     fn refill(&mut self, now_ms: u64) {
@@ -139,27 +143,31 @@ impl Leases {
     }
 
     /// Returns the only member that stops own writers, or that paces them; None if there is none, or more than one.
-    pub(crate) fn sole_holder(&self, own_stop: bool) -> Option<Holder> {
+    /// `blamed`: returns true for a member that counts. The pace of another one may be the least: then nobody is blamed.
+    pub(crate) fn sole_holder(
+        &self,
+        own_stop: bool,
+        blamed: impl Fn(Incarnation) -> bool,
+    ) -> Option<Holder> {
         let sole = |stops: bool| {
-            let mut of = self
-                .leases
-                .iter()
-                .filter(|(_, l)| (l.request == Request::Stop) == stops);
+            let is_meant = |lease: &Lease| (lease.request == Request::Stop) == stops;
+            let mut of = (self.leases.iter()).filter(|(from, l)| is_meant(l) && blamed(**from));
             let first = of.next()?;
-            of.next().is_none().then_some(*first.0)
+            of.next().is_none().then_some(first)
         };
-        let hardly = self.pace.is_some_and(|rate| rate < HARDLY_PER_SECOND);
-        match self.is_stopped() {
-            true if own_stop => None,
-            true => sole(true).map(|member| Holder {
-                member,
+        if self.is_stopped() {
+            let (member, _) = sole(true).filter(|_| !own_stop)?;
+            return Some(Holder {
+                member: *member,
                 stops: true,
-            }),
-            false => sole(false).map(|member| Holder {
-                member,
-                stops: hardly,
-            }),
+            });
         }
+        let (member, lease) = sole(false)?;
+        let is_least = pace_of(lease) == self.pace;
+        is_least.then_some(Holder {
+            member: *member,
+            stops: self.pace.is_some_and(|rate| rate < HARDLY_PER_SECOND),
+        })
     }
 
     /// Returns the number of stops that were requested.
@@ -198,5 +206,27 @@ impl Leases {
         let rate = self.pace.filter(|_| !self.is_stopped())?;
         let wait_ms = (1.0 - self.tokens).max(0.0) * 1000.0 / rate;
         Some(self.tokens_ms + (wait_ms.ceil() as u64).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::incarnation;
+
+    #[test]
+    fn who_cannot_be_blamed_hides_nobody_but_takes_the_blame_with_the_least_pace() {
+        let mut leases = Leases::default();
+        for (member, per_second) in [(0, 100), (1, 200)] {
+            leases.requested(incarnation(member), Request::Pace { per_second }, 0);
+        }
+        leases.update(0, false, |_, _| true);
+        let holder = |of: &[usize]| {
+            let blamed = |member| of.iter().any(|index| incarnation(*index) == member);
+            leases.sole_holder(false, blamed).map(|held| held.member)
+        };
+        assert_eq!(holder(&[0, 1]), None);
+        assert_eq!(holder(&[0]), Some(incarnation(0)));
+        assert_eq!(holder(&[1]), None);
     }
 }
