@@ -53,8 +53,8 @@ pub(crate) struct FlowCounters {
     pub is_stopping: bool,
 }
 
-/// Time after an own write-set in which the node counts as one with writers. Its clients may all wait for the queue, and
-/// write nothing new before.
+/// Time after an own write-set in which the node counts as one with writers. Its clients may all wait for the queue
+/// meanwhile.
 const WRITES_MS: u64 = 30_000;
 
 #[derive(Debug, Default)]
@@ -284,10 +284,9 @@ fn is_left_out(context: &Context) -> bool {
 }
 
 /// Returns a member's part in flow control, as far as the control state tells: whether it relapses, or writes, only the
-/// member knows. Donors, joiners and desynced members hold up nobody. A
-/// member that catches up, Joined or left out, paces the writers if fewer than two members are Synced: then it is the one
-/// that bounds the backlog, and under a steady load it might never catch up. One that is left out may also pace them for
-/// its own clients.
+/// member knows. Donors, joiners and desynced members hold up nobody. A member that catches up, Joined or left out, paces
+/// the writers if fewer than two members are Synced: then it is the one that bounds the backlog, and under a steady load
+/// it might never catch up. One that is left out may also pace them for its own clients.
 fn participation(control: &Control, member: Incarnation) -> Participation {
     let state = control.members.get(member);
     let Some(state) = state.filter(|_| !control.members.is_arbitrator(member)) else {

@@ -16,8 +16,8 @@ const WINDOW_MS: u64 = 50;
 const STUMBLE_MS: u64 = 60;
 /// A node that stopped the writers within this time before is slow, and does not stumble.
 const RECENT_STOP_MS: u64 = 1_000;
-/// A node that is left out paces the others only if it applies at least this part of what they write without its pace. With
-/// less, the clients of one node would cost the others more than half of their speed.
+/// A node that is left out paces the others only if it applies at least this part of what they write without its pace.
+/// With less, the clients of one node would cost the others more than half of their speed.
 const CARRIED_FROM: f64 = 0.5;
 /// Time after it was left out in which a node paces nobody, and counts what they write.
 const OBSERVES_MS: u64 = 500;
@@ -52,8 +52,8 @@ pub(crate) enum Participation {
     /// The node is Synced, was left out recently, and may be again. It is known to be slow, and no writer waits for it
     /// a second time before it is left out.
     Relapsing,
-    /// The node is left out, and its own clients write. Their transactions begin on old rows and wait for its whole queue.
-    /// So it may pace the others, if it applies at least half of what they write.
+    /// The node is left out, and its own clients write. Their transactions begin on old rows and wait for its whole
+    /// queue. So it may pace the others, if it applies at least half of what they write.
     LeftOutWriter,
     /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,

@@ -143,7 +143,7 @@ impl Leases {
     }
 
     /// Returns the only member that stops own writers, or that paces them; None if there is none, or more than one.
-    /// `blamed`: returns true for a member that counts. The pace of another one may be the least: then nobody is blamed.
+    /// `blamed`: returns true for a member that counts. If the pace of another one is the least, nobody is blamed.
     pub(crate) fn sole_holder(
         &self,
         own_stop: bool,
