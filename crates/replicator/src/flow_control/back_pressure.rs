@@ -19,8 +19,10 @@ const RECENT_STOP_MS: u64 = 1_000;
 /// A node that is left out paces the others only if it applies at least this part of what they write without its pace.
 /// With less, the clients of one node would cost the others more than half of their speed.
 const CARRIED_FROM: f64 = 0.5;
-/// Time after it was left out in which a node paces nobody, and counts what they write.
+/// Time in which a node that was left out paces nobody, and counts what they write.
 const OBSERVES_MS: u64 = 500;
+/// Time before that in which it does not count: what it has held up comes at once.
+const BURST_MS: u64 = 100;
 /// The part of its apply rate that a node demands to catch up.
 const CATCHES_UP: f64 = 0.9;
 /// Minimum apply rate of a node that sets a pace. Below it, writers would wait longer for their turn than for the end
@@ -198,13 +200,16 @@ impl BackPressure {
             return;
         }
         let load = self.free_load.get_or_insert(FreeLoad {
-            since_ms: now_ms,
+            since_ms: now_ms + BURST_MS,
             received: 0,
             per_second: None,
         });
-        let elapsed_ms = now_ms.saturating_sub(load.since_ms);
-        if load.per_second.is_none() && elapsed_ms >= OBSERVES_MS {
-            load.per_second = Some(load.received as f64 * 1000.0 / elapsed_ms as f64);
+        match now_ms.saturating_sub(load.since_ms) {
+            0 => load.received = 0,
+            elapsed_ms if load.per_second.is_none() && elapsed_ms >= OBSERVES_MS => {
+                load.per_second = Some(load.received as f64 * 1000.0 / elapsed_ms as f64);
+            }
+            _ => {}
         }
     }
 
