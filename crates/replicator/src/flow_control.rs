@@ -131,7 +131,7 @@ impl FlowControl {
                 Participation::InStep if self.relapses(context, control) => {
                     Participation::Relapsing
                 }
-                Participation::LeftOutWriter if !writes => Participation::Exempt,
+                Participation::LeftOut { .. } => Participation::LeftOut { writes },
                 part => part,
             },
             None => Participation::Exempt,
@@ -293,12 +293,12 @@ fn participation(control: &Control, member: Incarnation) -> Participation {
         return Participation::Exempt; // an arbitrator applies nothing
     };
     let catches_up = state.state == NodeState::Joined || (state.left_out && state.desyncs == 0);
-    let writes_on = state.is_only_left_out() && !planted(Mutant::LeftOutWriterForgotten);
+    let may_pace = state.is_only_left_out() && !planted(Mutant::LeftOutWriterForgotten);
     match state.state {
         NodeState::Synced => Participation::InStep,
         _ if planted(Mutant::LeftOutStops) && state.left_out => Participation::InStep,
         _ if catches_up && control.members.in_step() < 2 => Participation::CatchingUp,
-        _ if writes_on => Participation::LeftOutWriter,
+        _ if may_pace => Participation::LeftOut { writes: true },
         _ => Participation::Exempt,
     }
 }
@@ -306,7 +306,7 @@ fn participation(control: &Control, member: Incarnation) -> Participation {
 fn is_heeded(control: &Control, from: Incarnation, request: Request) -> bool {
     match participation(control, from) {
         Participation::InStep | Participation::Relapsing => true,
-        Participation::LeftOutWriter | Participation::CatchingUp => request != Request::Stop,
+        Participation::LeftOut { .. } | Participation::CatchingUp => request != Request::Stop,
         Participation::Exempt => false,
     }
 }

@@ -54,9 +54,9 @@ pub(crate) enum Participation {
     /// The node is Synced, was left out recently, and may be again. It is known to be slow, and no writer waits for it
     /// a second time before it is left out.
     Relapsing,
-    /// The node is left out, and its own clients write. Their transactions begin on old rows and wait for its whole
-    /// queue. So it may pace the others, if it applies at least half of what they write.
-    LeftOutWriter,
+    /// The node is left out. If its own clients write, their transactions begin on old rows and wait for its whole queue.
+    /// So it may pace the others, if it applies at least half of what they write.
+    LeftOut { writes: bool },
     /// The node catches up, and too few others keep pace: it may pace them, so that it gets there.
     CatchingUp,
     /// The node holds up no writer.
@@ -172,30 +172,32 @@ impl BackPressure {
             Participation::InStep if able.is_some() => over(limits.stop(), self.is_stopping()),
             // Nothing is applied, or the rate is unknown.
             Participation::InStep | Participation::Relapsing => is_over,
-            Participation::CatchingUp | Participation::LeftOutWriter | Participation::Exempt => {
+            Participation::CatchingUp | Participation::LeftOut { .. } | Participation::Exempt => {
                 false
             }
         };
         let stops = self.stops(now_ms, is_stuck);
+        // Half way to the stop a node demands its own apply rate; below it more, above it less.
+        let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
+        let share = 1.25 - 0.5 * excess;
+        let pace = |share: f64| move |rate: f64| Demand::Pace(share * rate);
         match part {
-            Participation::Exempt => None,
+            Participation::Exempt | Participation::LeftOut { writes: false } => None,
             Participation::Relapsing => stops.then_some(Demand::StepOut),
-            Participation::CatchingUp => able.map(|rate| Demand::Pace(CATCHES_UP * rate)),
+            Participation::CatchingUp => able.map(pace(CATCHES_UP)),
             _ if !is_over => None,
             Participation::InStep if stops => Some(Demand::Stop),
-            // Half way to the stop the node demands its own apply rate; below it more, above it less.
-            Participation::InStep => able.map(|rate| {
-                let excess = (queue / limits.pace - 1.0).clamp(0.0, 1.0);
-                Demand::Pace(rate * (1.25 - 0.5 * excess))
-            }),
-            Participation::LeftOutWriter => (able.filter(|rate| self.is_carried(*rate)))
-                .map(|rate| Demand::Pace(CATCHES_UP * rate)),
+            Participation::InStep => able.map(pace(share)),
+            Participation::LeftOut { writes: true } => {
+                let carried = able.filter(|rate| self.is_carried(*rate));
+                carried.map(pace(share.min(CATCHES_UP)))
+            }
         }
     }
 
     /// Counts what the others write while this node, left out, does not pace them.
     fn observe(&mut self, now_ms: u64, part: Participation) {
-        if part != Participation::LeftOutWriter {
+        if !matches!(part, Participation::LeftOut { .. }) {
             self.free_load = None;
             return;
         }

@@ -147,8 +147,9 @@ fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing()
 
 #[test]
 fn a_left_out_writer_paces_those_who_are_at_most_twice_as_fast() {
+    let part = Participation::LeftOut { writes: true };
     // It has observed them for 0.6 s, and then catches up.
-    let ran = run(Participation::LeftOutWriter, (3, 2), 10_000);
+    let ran = run(part, (3, 2), 10_000);
     assert!(
         (95..110).contains(&ran.greatest) && ran.left <= 21,
         "{ran:?}"
@@ -156,9 +157,11 @@ fn a_left_out_writer_paces_those_who_are_at_most_twice_as_fast() {
     assert_eq!(ran.stopped_ms, 0);
     // Its own pace does not make the others slow enough.
     for speeds in [(5, 2), (10, 1)] {
-        let ran = run(Participation::LeftOutWriter, speeds, 10_000);
+        let ran = run(part, speeds, 10_000);
         assert!(ran.left > 2_900, "it paces nobody: {ran:?}");
     }
+    let ran = run(Participation::LeftOut { writes: false }, (3, 2), 10_000);
+    assert!(ran.left > 1_600, "it has no clients: {ran:?}");
 }
 
 #[test]
