@@ -124,7 +124,7 @@ fn who_relapses_holds_up_nobody_and_steps_out() {
 }
 
 #[test]
-fn who_catches_up_never_stops_the_writers_and_who_is_left_out_asks_for_nothing() {
+fn who_catches_up_never_stops_the_writers_and_who_is_exempt_asks_for_nothing() {
     let mut pressure = BackPressure::default();
     let mut told = Vec::new();
     for now_ms in 0..500 {
