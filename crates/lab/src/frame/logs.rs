@@ -1,4 +1,4 @@
-//! What a failed cell leaves: the logs, kept beside the directory of its servers, and its error on one line.
+//! The remains of a failed cell: the logs, kept beside the directory of its servers, and its error on one line.
 
 use std::fs;
 use std::path::{Path, PathBuf};

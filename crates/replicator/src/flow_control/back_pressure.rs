@@ -100,7 +100,7 @@ pub(crate) struct BackPressure {
     received: BTreeMap<Incarnation, u64>,
     /// Write-sets applied per second while there were any to apply.
     per_second: Option<f64>,
-    /// What came since the node was left out.
+    /// The others' load since this node was left out; None if it is not.
     free_load: Option<FreeLoad>,
     /// The time since when the queue has been too long for a pace.
     stuck_since_ms: Option<u64>,
