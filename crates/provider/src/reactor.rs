@@ -134,8 +134,9 @@ impl OwnFlush {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpStream;
+pub(crate) mod tests {
+    use std::net::{SocketAddr, TcpStream};
+    use std::path::Path;
     use std::time::Instant;
 
     use super::*;
@@ -150,21 +151,31 @@ mod tests {
         }
     }
 
+    pub fn wait_until_closed(address: SocketAddr) {
+        wait_until("the port is closed", || {
+            TcpStream::connect(address).is_err()
+        });
+    }
+
+    /// A node with a connection and its reactor, and the address at which it listens.
+    pub fn connected(dir: &Path) -> (Arc<Node>, Reactor, SocketAddr) {
+        let node = new_node(dir);
+        let (line, poller, address) = line(dir);
+        let waker = line.mesh.waker();
+        node.with(|core| core.line = Some(line));
+        let reactor = Reactor::start(&node, poller, waker).unwrap();
+        (node, reactor, address)
+    }
+
     /// Otherwise nothing would try again what the replicator puts off, and its server would never get its final view.
     #[test]
     fn a_node_that_is_cut_off_has_a_clock_until_it_is_closed() {
         let dir = tempfile::tempdir().unwrap();
-        let node = new_node(dir.path());
-        let (line, poller, address) = line(dir.path());
-        let waker = line.mesh.waker();
-        node.with(|core| core.line = Some(line));
-        let reactor = Reactor::start(&node, poller, waker).unwrap();
+        let (node, reactor, address) = connected(dir.path());
         let ends = || reactor.thread.as_ref().unwrap().is_finished();
         TcpStream::connect(address).expect("it listens");
         node.with(|core| core.line.as_mut().unwrap().mesh.abandon());
-        wait_until("the port is closed", || {
-            TcpStream::connect(address).is_err()
-        });
+        wait_until_closed(address);
         std::thread::sleep(Duration::from_millis(300));
         assert!(!ends());
         node.with(|core| core.progress.closed = true);

@@ -63,8 +63,8 @@ fn large_reference(known: Known, entry: &WireEntry) -> Option<(SubmissionId, Bul
 }
 
 /// Drops the staged bytes of a fetch from the leader's log.
-fn unstage(fetch: Option<Fetch>) -> Option<BulkOutput> {
-    match fetch?.source {
+fn unstage(fetch: Fetch) -> Option<BulkOutput> {
+    match fetch.source {
         Source::Logged { id, .. } => Some(BulkOutput::Unstage(staged_as(id))),
         Source::Offered { .. } => None,
     }
@@ -77,21 +77,21 @@ impl Fetching {
         let mut out = Vec::new();
         // While no record waits, keep what was fetched: the next leader usually orders the same submission there.
         let first = known.log.tail().end() + 1;
-        let is_wanted = |position: Position, source: Source| {
-            let Some(index) = position.checked_sub(first) else {
-                return false;
-            };
-            let record = wanted.incoming.get(index as usize);
-            let named = record.and_then(|entry| Some(large_reference(known, entry)?.0));
-            let named = named.map(|id| Source::Logged { position, id });
-            wanted.incoming.is_empty() || named == Some(source)
+        let is_wanted = |position: Position, source: Source| match position.checked_sub(first) {
+            None => false,
+            Some(_) if wanted.incoming.is_empty() => true,
+            Some(index) => {
+                let record = wanted.incoming.get(index as usize);
+                let named = record.and_then(|entry| large_reference(known, entry));
+                named.is_some_and(|(id, _)| Source::Logged { position, id } == source)
+            }
         };
         let logged = self
             .logged
             .iter()
             .filter(|(at, fetch)| !is_wanted(**at, fetch.source));
         for position in logged.map(|(at, _)| *at).collect::<Vec<_>>() {
-            out.extend(unstage(self.logged.remove(&position)));
+            out.extend(self.logged.remove(&position).and_then(unstage));
         }
         if !awaits_large(known, wanted.incoming) {
             return out;
@@ -147,7 +147,7 @@ impl Fetching {
     /// The log is on another branch from now on: drops these payloads, because they rest on commits of the former one.
     pub(super) fn leave_logged(&mut self) -> Vec<BulkOutput> {
         let logged = std::mem::take(&mut self.logged).into_values();
-        logged.filter_map(|fetch| unstage(Some(fetch))).collect()
+        logged.filter_map(unstage).collect()
     }
 
     /// True if this member gets the payload from its origin: the origin goes on sending it, or a payload that may be
@@ -194,7 +194,7 @@ impl Fetching {
         };
         let mut out = Vec::new();
         if bytes.is_empty() {
-            out.extend(unstage(Some(fetch)));
+            out.extend(unstage(fetch));
             out.push(BulkOutput::AskAnew(from));
             return out;
         }

@@ -22,6 +22,16 @@ pub enum Preset {
     Article,
 }
 
+impl Preset {
+    /// The systems of a plan that names none: `all`, of which a quick pass measures only the first `quick`.
+    pub fn systems(self, all: &'static [&'static str], quick: usize) -> &'static [&'static str] {
+        match self {
+            Self::Quick => &all[..quick],
+            Self::Box | Self::Article => all,
+        }
+    }
+}
+
 /// The choices that every experiment offers to the user.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct FrameOptions {

@@ -81,10 +81,7 @@ const SYSTEMS: [&str; 6] = [
 
 /// The systems of a plan that names none. A quick pass does without the binary log alone.
 fn default_systems(plan: &Plan) -> &'static [&'static str] {
-    match plan.frame.preset() {
-        Preset::Quick => &SYSTEMS[..5],
-        Preset::Box | Preset::Article => &SYSTEMS,
-    }
+    plan.frame.preset().systems(&SYSTEMS, 5)
 }
 
 struct Inserts {

@@ -28,7 +28,7 @@ use trireme_testbed::Server;
 use trireme_testbed::systems::Deployed;
 
 use crate::frame::{
-    self, Absent, Cell, Chart, Claim, Experiment, LabError, Measured, Preset, Record, Setup, Table,
+    self, Absent, Cell, Chart, Claim, Experiment, LabError, Measured, Record, Setup, Table,
 };
 use clients::Work;
 pub use plan::{Flush, Isolation, Plan, Target};
@@ -49,10 +49,7 @@ const SYSTEMS: [&str; 5] = [
 
 /// The systems of a plan that names none. A quick pass needs no reference of Group Replication.
 fn default_systems(plan: &Plan) -> &'static [&'static str] {
-    match plan.frame.preset() {
-        Preset::Quick => &SYSTEMS[..4],
-        Preset::Box | Preset::Article => &SYSTEMS,
-    }
+    plan.frame.preset().systems(&SYSTEMS, 4)
 }
 
 /// Runs the experiment, or continues it.

@@ -83,32 +83,20 @@ pub fn close(node: &Node) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
-
     use super::*;
-    use crate::border::tests::new_node;
-    use crate::outlet::tests::line;
-    use crate::reactor::Reactor;
+    use crate::reactor::tests::{connected, wait_until_closed};
 
     /// Otherwise nothing would try again what the replicator puts off, and the server's stop would hang.
     #[test]
     fn a_node_keeps_its_clock_while_the_server_applies() {
         let dir = tempfile::tempdir().unwrap();
-        let node = new_node(dir.path());
-        let (line, poller, address) = line(dir.path());
-        let waker = line.mesh.waker();
-        node.with(|core| core.line = Some(line));
-        let reactor = Reactor::start(&node, poller, waker).unwrap();
+        let (node, reactor, address) = connected(dir.path());
         *node.reactor.lock().unwrap() = Some(reactor);
         let has_clock = || node.reactor.lock().unwrap().is_some();
         node.enter();
         close_or_cut_off(&node);
         assert!(has_clock() && node.peek(Core::is_connected));
-        let until = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(address).is_ok() {
-            assert!(Instant::now() < until, "the port is open");
-            std::thread::sleep(POLL);
-        }
+        wait_until_closed(address);
         node.with(|core| core.progress.closed = true);
         node.exit();
         disconnect(&node);
