@@ -8,7 +8,10 @@ use super::losses::knows_all;
 use super::{Happening, World};
 use crate::fault::Fault;
 use crate::machine::{Ignored, Left, Machine, Process};
-use crate::seen::NodeId;
+use crate::seen::{NodeId, TimeUs};
+
+/// Time after which the operator looks again whether the network is repaired.
+const LOOKS_AGAIN_US: TimeUs = 50_000;
 
 impl World {
     /// True if a sensible operator would make this node primary: it has a database, knows all earlier forced views,
@@ -158,23 +161,27 @@ impl World {
         processes().any(|p| p.component_state == ComponentState::Primary && is_whole(p))
     }
 
+    /// True if the others may go on by themselves beside this node: it has no vote among them, and they cannot hear it.
+    /// The operator repairs the network first; two forced views would exclude each other (seed 6100040093 of
+    /// `voting-arbitrators`).
+    fn others_may_reform(&self, node: NodeId) -> bool {
+        let last = self.delivered.last();
+        let seat = last.and_then(|(_, view)| view.replica(self.machines[node].replica));
+        seat.is_none_or(|member| member.weight == 0) && self.is_cut_off(node)
+    }
+
     /// Acts as the operator after a blackout: bootstraps the node with the most advanced database, unless a component
     /// goes on (seed 700012294).
     pub(crate) fn bootstrap(&mut self) {
+        let best = self.best_to_bootstrap();
+        if best.is_some_and(|node| self.others_may_reform(node)) {
+            let at = self.now_us + LOOKS_AGAIN_US;
+            self.queue.push(at, Happening::Bootstrap);
+            return;
+        }
         self.dark = false;
-        let furthest = |node: &NodeId| {
-            let known = self.database_of(*node);
-            (!known.uuid.is_nil(), known.seqno)
-        };
-        // A node that does not know all forced views would make one that excludes the last (seed 700016437).
-        let knows = |node: &NodeId| {
-            let known = &self.machines[*node].left.overrides;
-            furthest(node).0 && knows_all(known, &self.in_effect)
-        };
-        let nodes = (0..self.machines.len()).rev();
-        let best = nodes.max_by_key(|node| (knows(node), furthest(node)));
         if let Some(node) = best.filter(|_| !self.goes_on()) {
-            if furthest(&node) < (true, 0) {
+            if self.furthest(node) < (true, 0) {
                 // No database can be used: a new cluster begins, and all old logs are moved away, also those of
                 // arbitrators.
                 for other in 0..self.machines.len() {
@@ -193,5 +200,22 @@ impl World {
             let at = self.now_us + self.random.within(1_000..=2_000_000);
             self.queue.push(at, Happening::Start(node));
         }
+    }
+
+    /// The node that an operator chooses: it has the most advanced database. A node that does not know all forced views
+    /// would make one that excludes the last (seed 700016437).
+    fn best_to_bootstrap(&self) -> Option<NodeId> {
+        let knows = |node: NodeId| {
+            let known = &self.machines[node].left.overrides;
+            self.furthest(node).0 && knows_all(known, &self.in_effect)
+        };
+        let nodes = (0..self.machines.len()).rev();
+        nodes.max_by_key(|node| (knows(*node), self.furthest(*node)))
+    }
+
+    /// True if the node has a database, and that database's seqno.
+    fn furthest(&self, node: NodeId) -> (bool, i64) {
+        let known = self.database_of(node);
+        (!known.uuid.is_nil(), known.seqno)
     }
 }
