@@ -19,10 +19,13 @@ const RECENT_STOP_MS: u64 = 1_000;
 /// A node that is left out paces the others only if it applies at least this part of what they write without its pace.
 /// With less, the clients of one node would cost the others more than half of their speed.
 const CARRIED_FROM: f64 = 0.5;
-/// Time in which a node that was left out paces nobody, and counts what they write.
+/// Minimum time in which a node that was left out paces nobody, and counts what they write and what it applies.
 const OBSERVES_MS: u64 = 500;
 /// Time before that in which it does not count: what it has held up comes at once.
 const BURST_MS: u64 = 100;
+/// Time after which what was counted weighs half, so that a node that has become faster, or the others slower, is judged
+/// anew.
+const WEIGHS_LESS_MS: u64 = 2_000;
 /// The part of its apply rate that a node demands to catch up.
 const CATCHES_UP: f64 = 0.9;
 /// Minimum apply rate of a node that sets a pace. Below it, writers would wait longer for their turn than for the end
@@ -79,13 +82,40 @@ impl Limits {
     }
 }
 
-/// The load that the others have without this node's pace.
+/// What a node that is left out counts while it paces nobody.
 #[derive(Debug)]
 struct FreeLoad {
     since_ms: u64,
     received: u64,
-    /// Write-sets per second, once they have been counted for long enough.
-    per_second: Option<f64>,
+    applied: u64,
+    /// True once the node has been found to apply enough of it. Under its own pace it cannot tell.
+    is_carried: bool,
+}
+
+impl FreeLoad {
+    fn new(now_ms: u64) -> Self {
+        Self {
+            since_ms: now_ms + BURST_MS,
+            received: 0,
+            applied: 0,
+            is_carried: false,
+        }
+    }
+
+    fn watch(&mut self, now_ms: u64) {
+        let elapsed_ms = now_ms.saturating_sub(self.since_ms);
+        if elapsed_ms == 0 {
+            (self.received, self.applied) = (0, 0);
+        }
+        if elapsed_ms >= OBSERVES_MS {
+            let enough = CARRIED_FROM * self.received as f64;
+            self.is_carried |= self.applied as f64 >= enough;
+        }
+        if elapsed_ms >= WEIGHS_LESS_MS {
+            self.since_ms += elapsed_ms / 2;
+            (self.received, self.applied) = (self.received / 2, self.applied / 2);
+        }
+    }
 }
 
 /// Measures how fast this node applies, and demands no more than that rate.
@@ -100,7 +130,7 @@ pub(crate) struct BackPressure {
     received: BTreeMap<Incarnation, u64>,
     /// Write-sets applied per second while there were any to apply.
     per_second: Option<f64>,
-    /// The others' load since this node was left out; None if it is not.
+    /// The others' load since this node was left out; None if it is not left out.
     free_load: Option<FreeLoad>,
     /// The time since when the queue has been too long for a pace.
     stuck_since_ms: Option<u64>,
@@ -122,6 +152,9 @@ impl BackPressure {
     /// Counts an applied write-set.
     pub(crate) fn applied(&mut self) {
         self.applied += 1;
+        if let Some(load) = &mut self.free_load {
+            load.applied += 1;
+        }
     }
 
     /// Checks the length of the queue, and returns a message if one is due.
@@ -189,36 +222,22 @@ impl BackPressure {
             Participation::InStep if stops => Some(Demand::Stop),
             Participation::InStep => able.map(pace(share)),
             Participation::LeftOut { writes: true } => {
-                let carried = able.filter(|rate| self.is_carried(*rate));
+                let is_carried = self.free_load.as_ref().is_some_and(|load| load.is_carried);
+                let carried = able.filter(|_| is_carried);
                 carried.map(pace(share.min(CATCHES_UP)))
             }
         }
     }
 
-    /// Counts what the others write while this node, left out, does not pace them.
+    /// Judges whether this node, if it is left out, may pace the others for its own clients.
     fn observe(&mut self, now_ms: u64, part: Participation) {
-        if !matches!(part, Participation::LeftOut { .. }) {
-            self.free_load = None;
-            return;
-        }
-        let load = self.free_load.get_or_insert(FreeLoad {
-            since_ms: now_ms + BURST_MS,
-            received: 0,
-            per_second: None,
-        });
-        match now_ms.saturating_sub(load.since_ms) {
-            0 => load.received = 0,
-            elapsed_ms if load.per_second.is_none() && elapsed_ms >= OBSERVES_MS => {
-                load.per_second = Some(load.received as f64 * 1000.0 / elapsed_ms as f64);
+        match part {
+            Participation::LeftOut { .. } => {
+                let load = self.free_load.get_or_insert_with(|| FreeLoad::new(now_ms));
+                load.watch(now_ms);
             }
-            _ => {}
+            _ => self.free_load = None,
         }
-    }
-
-    /// Returns true if a node with this apply rate may pace the others for its own clients.
-    fn is_carried(&self, rate: f64) -> bool {
-        let load = self.free_load.as_ref().and_then(|load| load.per_second);
-        load.is_some_and(|load| rate >= CARRIED_FROM * load)
     }
 
     /// Returns true if the queue has been too long for too long.

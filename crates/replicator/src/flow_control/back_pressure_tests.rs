@@ -21,11 +21,17 @@ struct Ran {
 
 /// A node that applies one write-set in each `apply_ms`, and writers that would write one each `write_ms`
 /// if nobody paced them.
-fn run(part: Participation, (apply_ms, write_ms): (u64, u64), for_ms: u64) -> Ran {
+fn run(part: Participation, speeds: (u64, u64), for_ms: u64) -> Ran {
+    run_at(part, |_| speeds, for_ms)
+}
+
+/// The same, with speeds that change with the time.
+fn run_at(part: Participation, speeds: impl Fn(u64) -> (u64, u64), for_ms: u64) -> Ran {
     let mut pressure = BackPressure::default();
     let (mut queue, mut pace, mut owed) = (0, None, 0.0_f64);
     let mut ran = Ran::default();
     for now_ms in 0..for_ms {
+        let (apply_ms, write_ms) = speeds(now_ms);
         let most = 1.0 / write_ms as f64;
         owed += match pace {
             None => most,
@@ -162,6 +168,16 @@ fn a_left_out_writer_paces_those_who_are_at_most_twice_as_fast() {
     }
     let ran = run(Participation::LeftOut { writes: false }, (3, 2), 10_000);
     assert!(ran.left > 1_600, "it has no clients: {ran:?}");
+}
+
+#[test]
+fn a_left_out_writer_that_was_too_slow_for_a_while_is_judged_anew() {
+    let part = Participation::LeftOut { writes: true };
+    let speeds = |now_ms| if now_ms < 3_000 { (8, 2) } else { (3, 2) };
+    let ran = run_at(part, speeds, 30_000);
+    // 1,125 write-sets waited after those 3 s, and 167 more came in each second until it was judged.
+    assert!((1_100..1_700).contains(&ran.greatest), "{ran:?}");
+    assert!(ran.left < ran.greatest - 600, "it catches up: {ran:?}");
 }
 
 #[test]
