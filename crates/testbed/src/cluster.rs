@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cluster_error::{ClusterError, io_error};
 use crate::cluster_file;
 use crate::config;
-use crate::directories::remove_dir;
+use crate::directories::{check_private, remove_dir};
 use crate::interrupt;
 use crate::mark;
 use crate::node::{Node, StartMode};
@@ -48,6 +48,7 @@ impl Cluster {
             .canonicalize()
             .map_err(|_| ClusterError::NotFound(dir.to_path_buf()))?;
         let record = cluster_file::read(&dir)?;
+        check_private(&dir)?;
         Ok(Self {
             settings: record.settings,
             nodes: record.nodes,

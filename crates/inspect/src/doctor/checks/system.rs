@@ -62,7 +62,8 @@ pub(crate) fn start_timeout(facts: &Facts) -> Finding {
             format!(
                 "systemd kills the server {seconds:.0} s after its start, also while it waits for a majority"
             ),
-            "install trireme-provider, or set TimeoutStartSec=infinity in a drop-in of mariadb.service",
+            "install trireme-provider (if it is installed: systemctl daemon-reload), or set TimeoutStartSec=infinity in a drop-in of \
+             mariadb.service",
         ),
         Some(_) => Finding::ok("systemd lets a starting server wait for its majority"),
     })
