@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Value};
@@ -18,6 +18,13 @@ const MAX_PACKET_BYTES: usize = 1 << 20;
 /// Added to the time limit of a connection: where the server takes the connection and then falls silent, the driver's
 /// own time limit comes first, and says more.
 const DRIVER_FIRST: Duration = Duration::from_millis(300);
+
+/// The server's errors that end a connection: shutdown, an idle time, KILL.
+const ENDS: [u16; 3] = [1053, 1159, 1927];
+
+/// A global `wsrep_sync_wait` may make SHOW and SELECT wait for the cluster: on a node that lags for longer than the
+/// time limit, and without a majority until they fail. These are the nodes whose state is wanted.
+const NO_WAIT: &str = "SET SESSION wsrep_sync_wait = 0";
 
 /// The place where a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +100,10 @@ impl Database {
     /// Reads all global status and system variables.
     pub fn whole_sample(&mut self) -> Result<Sample, DatabaseError> {
         self.ask(|conn| {
-            Ok(Sample::new(
-                conn.query("SHOW GLOBAL STATUS")?,
-                conn.query("SHOW GLOBAL VARIABLES")?,
-            ))
+            let status = conn.query("SHOW GLOBAL STATUS")?;
+            let mut variables: Vec<(String, String)> = conn.query("SHOW GLOBAL VARIABLES")?;
+            variables.extend(whole_options(conn)?); // the last one of a name counts
+            Ok(Sample::new(status, variables))
         })
     }
 
@@ -122,29 +129,52 @@ impl Database {
         })
     }
 
-    /// Waits until this node has applied everything that the cluster had committed at the time of the call.
-    pub(crate) fn catch_up(&mut self) -> Result<(), DatabaseError> {
+    /// Waits until this node has applied everything that the cluster had committed at the time of the call. The node
+    /// asks the leader for that position, and so uses its links.
+    pub fn catch_up(&mut self) -> Result<(), DatabaseError> {
         self.ask(|conn| {
             conn.query_drop("SET SESSION wsrep_sync_wait = 1")?;
-            conn.query_drop("SELECT 1")
+            conn.query_drop("SELECT 1")?;
+            conn.query_drop(NO_WAIT)
         })
     }
 
+    /// Asks on the kept connection, or else on a new one. The server may have ended the kept one since its last use (an
+    /// idle time, a restart): then the question is asked once more, on a new one.
     fn ask<T>(
         &mut self,
-        question: impl FnOnce(&mut Conn) -> mysql::Result<T>,
+        question: impl Fn(&mut Conn) -> mysql::Result<T>,
     ) -> Result<T, DatabaseError> {
-        let mut conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.connect()?,
-        };
-        let answer = question(&mut conn).map_err(|error| self.failed(error))?;
-        // After an error the connection is not kept, because its state is unknown.
+        if let Some(mut conn) = self.conn.take() {
+            let begin = Instant::now();
+            match question(&mut conn) {
+                // An ended connection shows at once. After a time limit, a second wait would be in vain.
+                Err(error) if is_end(&error) && begin.elapsed() < self.timeout / 2 => {}
+                answer => return self.done(conn, answer),
+            }
+        }
+        let mut conn = self.connect()?;
+        let answer = question(&mut conn);
+        self.done(conn, answer)
+    }
+
+    /// Keeps the connection, but not after an error, because its state is unknown then.
+    fn done<T>(&mut self, conn: Conn, answer: mysql::Result<T>) -> Result<T, DatabaseError> {
+        let answer = answer.map_err(|error| self.failed(error))?;
         self.conn = Some(conn);
         Ok(answer)
     }
 
     fn connect(&mut self) -> Result<Conn, DatabaseError> {
+        let mut conn = self.open()?;
+        match conn.query_drop(NO_WAIT) {
+            // A server without wsrep does not know the variable.
+            Ok(()) | Err(mysql::Error::MySqlError(_)) => Ok(conn),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn open(&mut self) -> Result<Conn, DatabaseError> {
         let options = match &self.login.endpoint {
             Endpoint::Socket(path) => OptsBuilder::new().socket(Some(path.to_string_lossy())),
             Endpoint::Tcp { host, port } => OptsBuilder::new()
@@ -216,6 +246,25 @@ impl Database {
     }
 }
 
+/// Whether the connection has ended, so that a new one may have an answer.
+fn is_end(error: &mysql::Error) -> bool {
+    match error {
+        mysql::Error::MySqlError(error) => ENDS.contains(&error.code),
+        _ => true,
+    }
+}
+
+/// The provider's options, which SHOW VARIABLES cuts at 2048 characters (MariaDB 10.11 before 10.11.7). None if the
+/// server refuses.
+fn whole_options(conn: &mut Conn) -> mysql::Result<Option<(String, String)>> {
+    const NAME: &str = "wsrep_provider_options";
+    match conn.query_first::<Option<String>, _>(format!("SELECT @@GLOBAL.{NAME}")) {
+        Ok(options) => Ok(options.flatten().map(|options| (NAME.to_owned(), options))),
+        Err(mysql::Error::MySqlError(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn text(value: &Value) -> String {
     match value {
         Value::NULL => String::new(),
@@ -226,83 +275,4 @@ fn text(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::thread;
-    use std::time::{Duration, Instant};
-
-    use socket2::{Domain, SockAddr, Socket, Type};
-
-    use super::{Database, DatabaseError, Endpoint, Login};
-
-    /// Time for a thread to run, on a busy machine.
-    const BUSY: Duration = Duration::from_secs(30);
-
-    /// A listener whose queue is full, like that of a stopped server. Returns the connections in the queue, too.
-    fn full_listener(address: &SockAddr) -> (Socket, Vec<Socket>) {
-        let new = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
-        let listener = new();
-        listener.bind(address).unwrap();
-        listener.listen(0).unwrap();
-        let mut queue = Vec::new();
-        loop {
-            let caller = new();
-            caller.set_nonblocking(true).unwrap();
-            match caller.connect(address) {
-                Ok(()) => queue.push(caller),
-                Err(_) => return (listener, queue),
-            }
-        }
-    }
-
-    #[test]
-    fn a_server_that_takes_no_connection_is_not_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("mysqld.sock");
-        let (listener, queue) = full_listener(&SockAddr::unix(&path).unwrap());
-        assert!(!queue.is_empty());
-        let login = Login {
-            endpoint: Endpoint::Socket(path),
-            user: "u".to_owned(),
-            password: None,
-        };
-        let timeout = Duration::from_millis(100);
-        let (answer, answers) = mpsc::sync_channel(1);
-        thread::spawn(move || {
-            let mut database = Database::new(login, timeout);
-            loop {
-                let begin = Instant::now();
-                let error = database.sample().unwrap_err();
-                if answer.send((error, begin.elapsed())).is_err() {
-                    return; // the test has ended
-                }
-            }
-        });
-        let next = || answers.recv_timeout(BUSY).expect("the client hangs");
-        for _ in 0..3 {
-            let (error, time) = next();
-            assert!(time >= timeout, "{time:?}");
-            let text = error.to_string();
-            assert!(
-                text.contains("the process is stopped") && text.contains("queue of connections"),
-                "{text}"
-            );
-        }
-        drop(listener);
-        let begin = Instant::now();
-        let is_refused = |error: DatabaseError| error.to_string().contains("refused");
-        while !is_refused(next().0) {
-            assert!(begin.elapsed() < BUSY, "the old attempt never ends");
-        }
-    }
-
-    #[test]
-    fn an_address_of_ipv6_is_shown_in_brackets() {
-        let at = |host: &str| Endpoint::Tcp {
-            host: host.to_owned(),
-            port: 3306,
-        };
-        assert_eq!(at("db1").to_string(), "db1:3306");
-        assert_eq!(at("::1").to_string(), "[::1]:3306");
-    }
-}
+mod tests;

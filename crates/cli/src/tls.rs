@@ -258,10 +258,11 @@ fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
     let mut store = Store::open(&args.store.dir, args.store.days())?;
     let nodes_dir = args.store.dir.join("nodes");
     let reload = "then on each: SET GLOBAL wsrep_provider_options='socket.ssl_reload=1'";
+    let again = format!("trireme tls renew --dir {}", args.store.dir.display());
     if args.new_authority {
         store.new_authority()?;
         line(&format!(
-            "{}: copy ca.pem of each to its node, {reload}; then: trireme tls renew",
+            "{}: copy ca.pem of each to its node, {reload}; then: {again}",
             nodes_dir.display()
         ));
         return Ok(());
@@ -276,7 +277,7 @@ fn renew(args: &RenewArgs) -> Result<(), TlsCommandError> {
             Dropped::Old => copy,
             Dropped::BrokenOff => format!(
                 "the change of authority had broken off and is taken back: the old authority stays, and signs; to change it: \
-                 trireme tls renew --new-authority\n{copy}"
+                 {again} --new-authority\n{copy}"
             ),
         });
         return Ok(());

@@ -46,10 +46,15 @@ fn a_change_of_authority_that_is_taken_back_is_told() {
     done(dir, &["init", "node1"]);
     let authority = dir.join("trireme-tls/authority.pem");
     let old = fs::read(&authority).expect("a file of ours");
-    done(dir, &["renew", "--new-authority"]);
+    let text = done(dir, &["renew", "--new-authority"]);
+    assert!(
+        text.ends_with("then: trireme tls renew --dir trireme-tls\n"),
+        "{text}"
+    );
     fs::write(&authority, old).expect("a file of ours"); // as if the change had broken off before its last step
     let text = done(dir, &["renew", "--drop-old-authority"]);
-    for part in ["taken back", "--new-authority", "copy ca.pem"] {
+    let again = "trireme tls renew --dir trireme-tls --new-authority";
+    for part in ["taken back", again, "copy ca.pem"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     let text = done(dir, &["renew", "--drop-old-authority"]);

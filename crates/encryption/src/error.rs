@@ -53,7 +53,8 @@ pub enum StoreError {
     },
     /// The authority's certificate has expired.
     #[error(
-        "the authority in '{}' has expired on {at}: make a new one with trireme tls renew --new-authority", dir.display()
+        "the authority in '{}' has expired on {at}: make a new one with trireme tls renew --dir {0} --new-authority",
+        dir.display()
     )]
     AuthorityExpired {
         /// The store.
@@ -62,24 +63,26 @@ pub enum StoreError {
         at: String,
     },
     /// The node already has files.
-    #[error("'{}' is there already: to make its certificate anew, trireme tls renew {node}", dir.display())]
+    #[error(
+        "'{}' has the node '{node}' already: to make its certificate anew, trireme tls renew --dir {0} {node}", dir.display()
+    )]
     NodeExists {
         /// The node.
         node: String,
-        /// Its directory.
+        /// The store.
         dir: PathBuf,
     },
     /// The node has no files yet.
-    #[error("there is no node '{node}' in '{}': make it with trireme tls init {node}", dir.display())]
+    #[error("there is no node '{node}' in '{}': make it with trireme tls init --dir {0} {node}", dir.display())]
     NoNode {
         /// The node.
         node: String,
-        /// The directory of all nodes.
+        /// The store.
         dir: PathBuf,
     },
     /// A change of authority has begun and not ended.
     #[error(
-        "'{}' trusts two authorities already, a change is under way: end it with trireme tls renew --drop-old-authority",
+        "'{}' trusts two authorities already, a change is under way: end it with trireme tls renew --dir {0} --drop-old-authority",
         dir.display()
     )]
     ChangeUnderWay {
@@ -88,12 +91,15 @@ pub enum StoreError {
     },
     /// A node's certificate is still signed by the old authority.
     #[error(
-        "the certificate of '{node}' is signed by the old authority: trireme tls renew first, copy the files to all nodes and \
-         reload them; only then is the old authority dropped"
+        "the certificate of '{node}' is signed by the old authority: trireme tls renew --dir {} first, copy the files to all \
+         nodes and reload them; only then is the old authority dropped",
+        dir.display()
     )]
     StillOld {
         /// The node.
         node: String,
+        /// The store.
+        dir: PathBuf,
     },
     /// The path has characters that an option string or a configuration file does not take unchanged.
     #[error(

@@ -128,7 +128,7 @@ impl Store {
         if dir.exists() {
             return Err(StoreError::NodeExists {
                 node: node.to_string(),
-                dir,
+                dir: self.dir.clone(),
             });
         }
         self.write_node(node, Some(snippet.text(node.name()).as_bytes()))?;
@@ -180,6 +180,7 @@ impl Store {
             if !authority::has_signed(&self.authority.cert, &cert)? {
                 return Err(StoreError::StillOld {
                     node: node.to_string(),
+                    dir: self.dir.clone(),
                 });
             }
         }
@@ -221,7 +222,7 @@ impl Store {
             true => Ok(dir),
             false => Err(StoreError::NoNode {
                 node: name.to_owned(),
-                dir: self.dir.join(NODES),
+                dir: self.dir.clone(),
             }),
         }
     }

@@ -118,6 +118,32 @@ fn a_node_is_added_later_and_none_is_overwritten() {
     assert_eq!(names, ["node1", "node2", "node3"]);
 }
 
+/// The remedies are run as they are printed: in another directory, `init` would make a second authority.
+#[test]
+fn remedies_name_the_store() {
+    let (parent, mut store) = store();
+    let dir = parent.path().join("tls");
+    let says = |error: StoreError, command: &str| {
+        let wanted = format!("trireme tls {command}").replace("DIR", dir.to_str().unwrap());
+        let text = error.to_string();
+        assert!(text.contains(&wanted), "{wanted:?} is not in: {text}");
+    };
+    let again = store.add(&node("node1"), &snippet());
+    says(again.unwrap_err(), "renew --dir DIR node1");
+    let none = store.renew(&node("node9"));
+    says(none.unwrap_err(), "init --dir DIR node9");
+    store.new_authority().unwrap();
+    let twice = store.new_authority();
+    says(twice.unwrap_err(), "renew --dir DIR --drop-old-authority");
+    let early = store.drop_old_authority();
+    says(early.unwrap_err(), "renew --dir DIR first");
+    let expired = StoreError::AuthorityExpired {
+        dir: dir.clone(),
+        at: "Jan  1".to_owned(),
+    };
+    says(expired, "renew --dir DIR --new-authority");
+}
+
 #[test]
 fn a_renewal_keeps_names_and_configuration() {
     let (parent, store) = store();

@@ -42,8 +42,12 @@ fn of_database(error: &DatabaseError) -> String {
             "the user may not come from this host: use --socket on the server's machine, or make a user with \
              `trireme agent grant --from HOST`"
         }
-        DatabaseError::Refused(1040 | 1203 | 1226, _) => {
+        DatabaseError::Refused(1040, _) => {
             "connections are used up: end some, or raise max_connections"
+        }
+        DatabaseError::Refused(1203 | 1226, _) => {
+            "this user's own limit (MAX_USER_CONNECTIONS, max_user_connections): end its other sessions, or raise it by \
+             ALTER USER"
         }
         DatabaseError::Refused(1227 | 1142 | 1370, _) => {
             "the user lacks a privilege: `trireme agent grant --doctor` prints the SQL"
@@ -74,7 +78,10 @@ mod tests {
             Refusal::Database(error).to_string()
         };
         assert!(refused(1045, "Access denied").contains("--password-file"));
-        assert!(refused(1040, "Too many").contains("max_connections"));
+        assert!(refused(1040, "Too many").contains("raise max_connections"));
+        for code in [1203, 1226] {
+            assert!(refused(code, "exceeded").contains("ALTER USER"));
+        }
         assert!(refused(1047, "WSREP").contains("why-waiting"));
         assert!(refused(9999, "a\nb\u{1b}[2J").lines().count() == 1);
         let silent = Refusal::Database(DatabaseError::Silent {

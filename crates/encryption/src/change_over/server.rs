@@ -61,15 +61,14 @@ impl Server {
         self.database.rows(&statement, 0).map(drop)
     }
 
-    /// Waits until this node has applied everything that was committed before the call. The node asks the leader for
-    /// that position, and so uses its links.
+    /// Makes this node use its links.
     pub fn reach_others(&mut self) -> Result<(), ChangeOverError> {
-        let read = self.database.rows("SET SESSION wsrep_sync_wait = 1", 0);
-        let read = read.and_then(|_| self.database.rows("SELECT 1", 1));
-        read.map(drop).map_err(|source| ChangeOverError::Sql {
-            server: self.endpoint.clone(),
-            source,
-        })
+        self.database
+            .catch_up()
+            .map_err(|source| ChangeOverError::Sql {
+                server: self.endpoint.clone(),
+                source,
+            })
     }
 }
 

@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::doctor::finding::Finding;
 use crate::members::Absent;
 use crate::node::Node;
 use crate::text::clipped;
 
 /// The most names that a list shows.
 const LISTED: usize = 5;
+
+/// The remedy for members that do not answer. MariaDB's root logs in by its socket only.
+pub(crate) const SILENT_REMEDY: &str = "ask with --user NAME --password-file FILE, as a user that all nodes let in: \
+    trireme agent grant --doctor --from HOST --user NAME --password-file FILE";
 
 /// All facts about a cluster.
 #[derive(Clone, Debug, Default)]
@@ -93,12 +98,15 @@ pub(crate) struct Host {
     pub(crate) agent_answers: bool,
 }
 
-/// A file with certificates, or a private file, that an option names.
+/// The option that names the file of revocation lists.
+pub(crate) const CRL: &str = "socket.ssl_crl";
+
+/// A file with certificates or revocation lists, or a private file, that an option names.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityFile {
     pub(crate) option: &'static str,
     pub(crate) file: String,
-    /// For certificates: the days until the first one expires, or the error on reading.
+    /// For certificates and revocation lists: the days until the first one ends, or the error on reading.
     pub(crate) days: Option<Result<i64, String>>,
     /// The mode of a private file that too many users may read, or the error on examining it.
     pub(crate) exposed: Result<Option<u32>, String>,
@@ -125,6 +133,32 @@ impl Facts {
             format!("{} {}", seen.node.name(), clipped(value, 40))
         });
         (values.len() > 1).then(|| list(&each.collect::<Vec<_>>()))
+    }
+
+    /// The finding `ok`; unknown, if a member did not answer, which may be otherwise.
+    pub(crate) fn unless_silent(&self, ok: &str) -> Finding {
+        self.unless_hidden(ok, |_| true)
+    }
+
+    /// The finding `ok`; unknown, if a member did not answer, or if there is a node for which `is_known` is false.
+    pub(crate) fn unless_hidden(&self, ok: &str, is_known: impl Fn(&Seen) -> bool) -> Finding {
+        let hidden = self.hidden(is_known);
+        let found = match hidden.is_empty() {
+            true => return Finding::ok(ok),
+            false => Finding::unknown(format!("{ok}, but these did not tell: {}", list(&hidden))),
+        };
+        match self.silent.is_empty() {
+            true => found,
+            false => found.with_remedy(SILENT_REMEDY),
+        }
+    }
+
+    /// The addresses of the members that did not answer, and the names of the nodes for which `is_known` is false.
+    pub(crate) fn hidden(&self, is_known: impl Fn(&Seen) -> bool) -> Vec<String> {
+        let silent = self.silent.iter().map(|(address, _)| address.clone());
+        let unknown = self.nodes.iter().filter(|seen| !is_known(seen));
+        let unknown = unknown.map(|seen| seen.node.name().to_owned());
+        silent.chain(unknown).collect()
     }
 }
 

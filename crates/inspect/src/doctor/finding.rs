@@ -41,6 +41,14 @@ impl Finding {
         Self::new(Outcome::Failed, text, remedy)
     }
 
+    /// The same finding, with this remedy.
+    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: remedy.into(),
+            ..self
+        }
+    }
+
     fn new(outcome: Outcome, text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             outcome,

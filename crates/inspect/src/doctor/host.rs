@@ -6,9 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use trireme_agent::state_file;
+use trireme_encryption::crl_days_left;
 use trireme_tls::{days_left, exposed_mode};
 
-use super::facts::{Host, SecurityFile};
+use super::facts::{CRL, Host, SecurityFile};
 use super::sst;
 use crate::local::{end_of, file_names, journal, log_files, output, replica, small};
 use crate::node::Node;
@@ -21,21 +23,33 @@ const MAX_JOURNAL_LINES: u32 = 20_000;
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// The directories of programs.
 const PATHS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin"];
-/// The options that name files, and whether such a file is private.
-const SECURITY_FILES: [(&str, bool); 5] = [
-    ("socket.ssl_cert", false),
-    ("socket.ssl_ca", false),
-    ("socket.ssl_key", true),
-    ("socket.ssl_password_file", true),
-    ("repl.secret_file", true),
+/// The options that name files, and the kinds of these files.
+const SECURITY_FILES: [(&str, Kind); 6] = [
+    ("socket.ssl_cert", Kind::Certificates),
+    ("socket.ssl_ca", Kind::Certificates),
+    (CRL, Kind::RevocationLists),
+    ("socket.ssl_key", Kind::Private),
+    ("socket.ssl_password_file", Kind::Private),
+    ("repl.secret_file", Kind::Private),
 ];
 const PROGRAMS: [&str; 5] = ["rsync", "mariadb-backup", "mbstream", "socat", "stunnel"];
+
+/// The content of a file that an option names.
+#[derive(Clone, Copy)]
+enum Kind {
+    Certificates,
+    RevocationLists,
+    Private,
+}
 
 /// Examines the machine of a node; None if its data directory is not here or cannot be read.
 pub(super) fn examine(node: &Node) -> Option<Host> {
     let datadir = PathBuf::from(node.variable("datadir"));
     fs::read_dir(&datadir).ok()?;
     let within = |name: &str| datadir.join(name);
+    if !is_of(node, &within(node.option("base_dir"))) {
+        return None;
+    }
     // The server's working directory is its data directory.
     let log_dir = within(node.option("gcache.dir"));
     let pid = pid(&within(node.variable("pid_file")));
@@ -70,6 +84,18 @@ pub(super) fn examine(node: &Node) -> Option<Host> {
         start_timeout_s: unit.as_deref().and_then(start_timeout_s),
         agent_answers: agent_answers(),
     })
+}
+
+/// Whether a directory of this machine is the node's. Behind a tunnel or in a container the node has another one at the
+/// same path: the state file names its node, and without this file the machine decides.
+fn is_of(node: &Node, base_dir: &Path) -> bool {
+    match state_file::read(base_dir) {
+        Ok(Some(state)) => state.node.name == node.name(),
+        _ => {
+            let here = small(Path::new("/proc/sys/kernel/hostname"));
+            here.is_some_and(|name| name.trim() == node.variable("hostname"))
+        }
+    }
 }
 
 fn volume(dir: &Path) -> Option<(u64, u64)> {
@@ -116,18 +142,22 @@ fn security_files(node: &Node, datadir: &Path) -> Vec<SecurityFile> {
     let found = SECURITY_FILES
         .into_iter()
         .filter(|(option, _)| !node.option(option).is_empty())
-        .map(|(option, is_private)| {
+        .map(|(option, kind)| {
             let path = datadir.join(node.option(option));
             let file = path.display().to_string();
-            let exposed = match is_private {
-                true => fs::metadata(&path)
+            let exposed = match kind {
+                Kind::Private => fs::metadata(&path)
                     .map(|about| exposed_mode(&about))
                     .map_err(|error| error.to_string()),
-                false => Ok(None),
+                _ => Ok(None),
             };
             SecurityFile {
                 option,
-                days: (!is_private).then(|| days_left(option, &file).map_err(|e| e.to_string())),
+                days: match kind {
+                    Kind::Certificates => Some(days_left(option, &file).map_err(|e| e.to_string())),
+                    Kind::RevocationLists => Some(crl_days_left(&file).map_err(|e| e.to_string())),
+                    Kind::Private => None,
+                },
                 file,
                 exposed,
             }
@@ -207,6 +237,7 @@ fn agent_answers() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trireme_node::state_file::{STATE_FILE, StateFile};
 
     #[test]
     fn a_copied_directory_is_known_by_its_replica_id() {
@@ -260,10 +291,13 @@ mod tests {
         fs::write(datadir.join("key.pem"), "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         fs::set_permissions(datadir.join("key.pem"), mode).unwrap();
+        fs::write(datadir.join("lists.pem"), "no list").unwrap();
         let told = [
             ("@datadir", datadir.to_str().unwrap()),
+            ("@hostname", &hostname()),
             ("base_dir", base_dir.to_str().unwrap()),
             ("gcache.dir", "../no-such-directory"),
+            ("socket.ssl_crl", "lists.pem"),
             ("socket.ssl_key", "key.pem"),
             ("repl.secret_file", "missing/secret"),
         ];
@@ -274,12 +308,46 @@ mod tests {
             copies.len() == 1 && copies[0].ends_with("base/copy"),
             "{copies:?}"
         );
-        let [key, secret] = &host.security_files[..] else {
+        let [lists, key, secret] = &host.security_files[..] else {
             panic!("{:?}", host.security_files)
         };
         // Relative paths begin in the data directory.
         assert_eq!(key.exposed, Ok(Some(0o644)));
         assert!(secret.exposed.is_err());
+        let unread = lists.days.clone().unwrap().unwrap_err();
+        assert!(unread.contains("no revocation list"), "{unread}");
+    }
+
+    fn hostname() -> String {
+        let name = small(Path::new("/proc/sys/kernel/hostname")).unwrap();
+        name.trim().to_owned()
+    }
+
+    /// A node behind a tunnel, or in a container, may have the same path.
+    #[test]
+    fn the_files_of_another_node_are_not_examined() {
+        let temp = tempfile::tempdir().unwrap();
+        let base_dir = temp.path().join("base");
+        fs::create_dir(&base_dir).unwrap();
+        let is_examined = |hostname: &str| {
+            let told = [
+                ("@datadir", temp.path().to_str().unwrap()),
+                ("@hostname", hostname),
+                ("base_dir", "base"),
+            ];
+            examine(&crate::node::testing::node("node1", &told)).is_some()
+        };
+        let here = hostname();
+        assert!(is_examined(&here), "an older library writes no state file");
+        assert!(!is_examined("elsewhere"));
+        for (name, expected) in [("node1", true), ("node2", false)] {
+            let mut state = StateFile::default();
+            state.node.name = name.to_owned();
+            fs::write(base_dir.join(STATE_FILE), state.encode()).unwrap();
+            for hostname in [here.as_str(), "elsewhere"] {
+                assert_eq!(is_examined(hostname), expected, "{name} {hostname}");
+            }
+        }
     }
 
     #[test]

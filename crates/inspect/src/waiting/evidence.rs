@@ -1,12 +1,13 @@
 //! The evidence on a node without SQL: its data directory, its error log, and this machine's /proc.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error_log::is_start;
 use crate::local::{LogFiles, end_of, file_names, journal, log_files, replica, small};
+use rustix::fs::{major, minor};
 use trireme_agent::state_file;
 use trireme_node::state_file::StateFile;
 
@@ -17,6 +18,8 @@ pub(super) const FULL_BYTES: u64 = 2 << 20;
 /// The data directory of Debian's server, whose error log is in /var/log/mysql, or in the journal of its unit.
 const SYSTEM_DATADIR: &str = "/var/lib/mysql";
 const UNIT: &str = "mariadb";
+/// `f_type` of overlayfs and btrfs.
+const DEVICE_HIDERS: [i64; 2] = [0x794c_7630, 0x9123_683e];
 /// The most lines to read of the journal.
 const MAX_JOURNAL_LINES: u32 = 200;
 
@@ -148,7 +151,8 @@ fn server(dir: &Path, state: Option<&StateFile>) -> Server {
         .ok()
         .and_then(|file| {
             let locks = small(Path::new("/proc/locks"))?;
-            Some(lock_owner(&locks, file.ino()))
+            let owns = |lock: &Lock| is_of(lock, &file, dir);
+            Some(write_locks(&locks).find(owns).map(|lock| lock.pid))
         });
     let pid = match (by_lock, state) {
         (Some(Some(pid)), _) => Some(pid),
@@ -166,17 +170,55 @@ fn server(dir: &Path, state: Option<&StateFile>) -> Server {
     }
 }
 
-/// Parses `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 0 EOF`. The device is not compared: overlay file systems show
-/// another one.
-fn lock_owner(locks: &str, inode: u64) -> Option<u32> {
-    locks.lines().find_map(|line| {
+/// A process's lock of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Lock {
+    pid: u32,
+    /// Major and minor number of the file system's device.
+    device: (u32, u32),
+    inode: u64,
+}
+
+/// Parses lines `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 0 EOF`, whose devices have hexadecimal digits.
+fn write_locks(locks: &str) -> impl Iterator<Item = Lock> {
+    locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "POSIX", _, "WRITE", pid, place, ..] = words[..] else {
             return None;
         };
-        let found: u64 = place.rsplit(':').next()?.parse().ok()?;
-        (found == inode).then(|| pid.parse().ok()).flatten()
+        let mut place = place.split(':');
+        let mut number = || u32::from_str_radix(place.next()?, 16).ok();
+        Some(Lock {
+            device: (number()?, number()?),
+            inode: place.next()?.parse().ok()?,
+            pid: pid.parse().ok()?,
+        })
     })
+}
+
+/// Whether a lock is of this file in `dir`. Files of other devices have the same inode number; some file systems show
+/// another device for a file than for its lock. There, the server is known by its working directory: its data directory.
+fn is_of(lock: &Lock, file: &Metadata, dir: &Path) -> bool {
+    if lock.inode != file.ino() {
+        return false;
+    }
+    if lock.device == (major(file.dev()), minor(file.dev())) {
+        return true;
+    }
+    let place = |path: &Path| fs::metadata(path).map(|at| (at.dev(), at.ino()));
+    let working_dir = PathBuf::from(format!("/proc/{}/cwd", lock.pid));
+    match (place(&working_dir), place(dir)) {
+        (Ok(working_dir), Ok(dir)) => working_dir == dir,
+        // Only root and the server's user may see it.
+        _ => hides_devices(dir),
+    }
+}
+
+/// Whether the file system shows another device for a file than for its lock.
+fn hides_devices(dir: &Path) -> bool {
+    #[allow(clippy::unnecessary_cast)] // its type depends on the platform
+    let kind = rustix::fs::statfs(dir).map(|found| found.f_type as i64);
+    kind.is_ok_and(|kind| DEVICE_HIDERS.contains(&kind))
 }
 
 fn is_server(pid: u32) -> bool {
@@ -245,11 +287,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_of_a_lock_is_found() {
+    fn locks_are_read() {
         let locks = "1: FLOCK  ADVISORY  WRITE 7 08:01:55 0 EOF\n2: POSIX  ADVISORY  WRITE 4711 00:2d:55 0 EOF\n2: -> POSIX x\n";
-        assert_eq!(lock_owner(locks, 55), Some(4711));
-        assert_eq!(lock_owner(locks, 56), None);
-        assert_eq!(lock_owner("nonsense", 55), None);
+        let expected = Lock {
+            pid: 4711,
+            device: (0, 0x2d),
+            inode: 55,
+        };
+        assert_eq!(write_locks(locks).collect::<Vec<_>>(), [expected]);
+        assert_eq!(write_locks("nonsense").count(), 0);
+    }
+
+    /// Two file systems have files with the same inode number.
+    #[test]
+    fn a_lock_of_another_device_is_anothers() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("grastate.dat");
+        fs::write(&path, "").unwrap();
+        let file = fs::metadata(&path).unwrap();
+        let own = Lock {
+            pid: std::process::id(),
+            device: (major(file.dev()), minor(file.dev())),
+            inode: file.ino(),
+        };
+        assert!(is_of(&own, &file, temp.path()));
+        let inode = file.ino() + 1;
+        assert!(!is_of(&Lock { inode, ..own }, &file, temp.path()));
+        let elsewhere = Lock {
+            device: (0xfff, 0),
+            ..own
+        };
+        assert!(!is_of(&elsewhere, &file, temp.path()));
+        // This process works in another directory, as a server whose file system hides the device works in its own.
+        let working_dir = std::env::current_dir().unwrap();
+        assert!(is_of(&elsewhere, &file, &working_dir));
+        let ended = Lock {
+            pid: u32::MAX,
+            ..elsewhere
+        };
+        assert_eq!(
+            is_of(&ended, &file, temp.path()),
+            hides_devices(temp.path())
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use trireme_agent::Component;
 
-use crate::doctor::facts::{Facts, list};
+use crate::doctor::facts::{Facts, SILENT_REMEDY, list};
 use crate::doctor::finding::Finding;
 use crate::losses::{losses, voters};
 use crate::members::{Absent, unless};
@@ -50,10 +50,7 @@ pub(crate) fn answers(facts: &Facts) -> Finding {
             facts.without_address
         )),
         true => Finding::ok("all members of the view answer"),
-        false => Finding::warning(
-            format!("not examined: {}", list(&silent)),
-            "a user for all nodes: trireme agent grant --doctor --from HOST --user NAME --password-file FILE",
-        ),
+        false => Finding::warning(format!("not examined: {}", list(&silent)), SILENT_REMEDY),
     }
 }
 
@@ -73,10 +70,7 @@ pub(crate) fn missing(facts: &Facts) -> Finding {
         return Finding::failed(of(missing), remedy);
     }
     if !doubtful.is_empty() {
-        return Finding {
-            remedy: format!("if it is a node: {remedy}"),
-            ..Finding::unknown(of(doubtful))
-        };
+        return Finding::unknown(of(doubtful)).with_remedy(format!("if it is a node: {remedy}"));
     }
     Finding::ok("all members that wsrep_cluster_address names are there")
 }
@@ -106,7 +100,7 @@ pub(crate) fn in_step(facts: &Facts) -> Finding {
 
 pub(crate) fn one_history(facts: &Facts) -> Finding {
     match facts.differing(|node| node.status("wsrep_cluster_state_uuid").to_owned()) {
-        None => Finding::ok("all nodes have the same cluster UUID"),
+        None => facts.unless_silent("all nodes have the same cluster UUID"),
         Some(values) => Finding::failed(
             format!("different cluster UUIDs: {values}"),
             "these are two clusters: keep the one with the right data, and move grastate.dat and trireme* of the others away",
@@ -120,7 +114,7 @@ pub(crate) fn one_view(facts: &Facts) -> Finding {
         false => String::new(),
     };
     match facts.differing(primary) {
-        None => Finding::ok("all nodes have the same view"),
+        None => facts.unless_silent("all nodes have the same view"),
         Some(values) => Finding::warning(
             format!("different views: {values}"),
             "ask again: a view is being formed; if it stays so, the network between them is broken",
@@ -211,7 +205,7 @@ pub(crate) fn desynced(facts: &Facts) -> Finding {
 
 pub(crate) fn versions(facts: &Facts) -> Finding {
     match facts.differing(|node| node.status("wsrep_provider_version").to_owned()) {
-        None => Finding::ok("all nodes have the same library"),
+        None => facts.unless_silent("all nodes have the same library"),
         Some(values) => Finding::warning(
             format!("different libraries: {values}"),
             "upgrade trireme-provider on the others too, and restart node after node",
@@ -225,7 +219,7 @@ pub(crate) fn server_versions(facts: &Facts) -> Finding {
         parts.join(".")
     };
     match facts.differing(series) {
-        None => Finding::ok("all servers are of the same series"),
+        None => facts.unless_silent("all servers are of the same series"),
         Some(values) => Finding::warning(
             format!("servers of different series: {values}"),
             "upgrade the others too: a newer server may replicate what an older one does not know",
@@ -254,7 +248,7 @@ pub(crate) fn addresses(facts: &Facts) -> Finding {
         named.join(",")
     };
     match facts.differing(named) {
-        None => Finding::ok("all nodes name the same members"),
+        None => facts.unless_silent("all nodes name the same members"),
         Some(values) => Finding::warning(
             format!("wsrep_cluster_address differs: {values}"),
             "write the same list of all members into every configuration",

@@ -80,5 +80,6 @@ pub(crate) const CHECKS: &[Named] = &[
     ("mixed-tls", security::mixed_tls),
     ("both-accepted", security::both_accepted),
     ("certificates", security::expiry),
+    ("revocation-lists", security::revocation),
     ("key-mode", security::key_mode),
 ];

@@ -20,7 +20,7 @@ const ALIKE: [&str; 6] = [
 
 pub(crate) fn mixed_durability(facts: &Facts) -> Finding {
     match facts.differing(|node| node.option("repl.durability").to_owned()) {
-        None => Finding::ok("all nodes have the same repl.durability"),
+        None => facts.unless_silent("all nodes have the same repl.durability"),
         Some(values) => Finding::failed(
             format!("repl.durability differs: {values}"),
             "set the same everywhere: a commit has survived only what the weakest node of its majority survives",
@@ -111,7 +111,7 @@ pub(crate) fn alike(facts: &Facts) -> Finding {
         })
         .collect();
     match differing.is_empty() {
-        true => Finding::ok("the options that should be alike are so"),
+        true => facts.unless_silent("the options that should be alike are so"),
         false => Finding::warning(
             format!("different on different nodes: {}", list(&differing)),
             "write the same into every configuration",

@@ -1,7 +1,7 @@
 //! Checks of the encryption: who could listen to the group traffic, or join the group.
 
 use crate::doctor::checks::options::is_on;
-use crate::doctor::facts::{Facts, SecurityFile, list};
+use crate::doctor::facts::{CRL, Facts, SecurityFile, list};
 use crate::doctor::finding::Finding;
 use crate::node::Node;
 use trireme_node::url::is_loopback;
@@ -10,6 +10,9 @@ use trireme_tls::PRIVATE_REMEDY;
 /// The remaining days of a certificate that give a warning, and those that are urgent.
 const SOON_DAYS: i64 = 30;
 const URGENT_DAYS: i64 = 7;
+/// The same of a revocation list, which lasts for weeks, not for years.
+const LIST_SOON_DAYS: i64 = 7;
+const LIST_URGENT_DAYS: i64 = 2;
 
 const PLAINTEXT: &str = "plaintext";
 
@@ -41,7 +44,7 @@ pub(crate) fn plaintext(facts: &Facts) -> Finding {
 
 pub(crate) fn mixed_tls(facts: &Facts) -> Finding {
     match facts.differing(|node| protection(node).to_owned()) {
-        None => Finding::ok("all nodes protect group traffic in the same way"),
+        None => facts.unless_silent("all nodes protect group traffic in the same way"),
         Some(values) => Finding::warning(
             format!("group traffic is protected in different ways: {values}"),
             "go on with the steps of docs/security.md: a node that restarts as it is may not be let in",
@@ -64,24 +67,49 @@ pub(crate) fn both_accepted(facts: &Facts) -> Finding {
 }
 
 pub(crate) fn expiry(facts: &Facts) -> Finding {
+    ending(
+        facts,
+        |file| file.option != CRL,
+        (SOON_DAYS, URGENT_DAYS),
+        "no certificate expires within 30 days",
+        "renew it, replace the file, then FLUSH SSL on each node (docs/security.md)",
+    )
+}
+
+pub(crate) fn revocation(facts: &Facts) -> Finding {
+    ending(
+        facts,
+        |file| file.option == CRL,
+        (LIST_SOON_DAYS, LIST_URGENT_DAYS),
+        "no revocation list ends within 7 days",
+        "this node then refuses all peers of the list's authority: have the authority make a new list (openssl ca -gencrl), \
+         replace the file, then FLUSH SSL on each node (docs/security.md)",
+    )
+}
+
+/// Judges the files of one kind by the days until their first part ends: `(soon, urgent)`.
+fn ending(
+    facts: &Facts,
+    is_of_kind: impl Fn(&SecurityFile) -> bool,
+    (soon, urgent): (i64, i64),
+    ok: &str,
+    remedy: &str,
+) -> Finding {
     let Some(host) = &facts.host else {
         return Finding::unknown("the node's files are not on this machine, or may not be read");
     };
-    let of = |certificate: &SecurityFile| match certificate.days.as_ref()? {
-        Ok(days) if *days < 0 => Some((*days, format!("{} has expired", certificate.file))),
-        Ok(days) if *days < SOON_DAYS => Some((
-            *days,
-            format!("{} expires in {days} days", certificate.file),
-        )),
+    let of = |file: &SecurityFile| match file.days.as_ref()? {
+        Ok(days) if *days < 0 => Some((*days, format!("{} has expired", file.file))),
+        Ok(days) if *days < soon => Some((*days, format!("{} expires in {days} days", file.file))),
         Ok(_) => None,
-        Err(reason) => Some((SOON_DAYS, format!("{}: {reason}", certificate.file))),
+        Err(reason) => Some((soon, format!("{}: {reason}", file.file))),
     };
-    let found: Vec<(i64, String)> = host.security_files.iter().filter_map(of).collect();
+    let files = host.security_files.iter().filter(|file| is_of_kind(file));
+    let found: Vec<(i64, String)> = files.filter_map(of).collect();
     let texts: Vec<String> = found.iter().map(|(_, text)| text.clone()).collect();
-    let remedy = "renew it, replace the file, then FLUSH SSL on each node (docs/security.md)";
     match found.iter().map(|(days, _)| *days).min() {
-        None => Finding::ok("no certificate expires within 30 days"),
-        Some(days) if days < URGENT_DAYS => Finding::failed(list(&texts), remedy),
+        None => Finding::ok(ok),
+        Some(days) if days < urgent => Finding::failed(list(&texts), remedy),
         Some(_) => Finding::warning(list(&texts), remedy),
     }
 }

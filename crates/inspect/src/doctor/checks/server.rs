@@ -3,6 +3,7 @@
 use crate::doctor::facts::{Facts, LONG_MS, Process, Seen, list};
 use crate::doctor::finding::Finding;
 use crate::doctor::statement::is_ddl;
+use crate::node::Node;
 
 pub(crate) fn snapshot_isolation(facts: &Facts) -> Finding {
     let off = facts.those(|node| node.variable("innodb_snapshot_isolation") == "OFF");
@@ -107,8 +108,7 @@ pub(crate) fn rejects(facts: &Facts) -> Finding {
 }
 
 pub(crate) fn read_only(facts: &Facts) -> Finding {
-    let read_only =
-        facts.those(|node| !matches!(node.variable("read_only"), "OFF" | "0" | "NO_LOCK" | ""));
+    let read_only = facts.those(|node| !matches!(node.variable("read_only"), "OFF" | "0" | ""));
     match read_only.is_empty() {
         true => Finding::ok("no node is read_only"),
         false => Finding::warning(
@@ -141,7 +141,7 @@ pub(crate) fn connections(facts: &Facts) -> Finding {
 
 pub(crate) fn causal_reads(facts: &Facts) -> Finding {
     match facts.differing(|node| node.variable("wsrep_sync_wait").to_owned()) {
-        None => Finding::ok("all nodes have the same wsrep_sync_wait"),
+        None => facts.unless_silent("all nodes have the same wsrep_sync_wait"),
         Some(values) => Finding::warning(
             format!("wsrep_sync_wait differs: {values}"),
             "set the same everywhere, else reads are fresh or stale by the node that a client happens to reach",
@@ -169,7 +169,8 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
             "the user lacks the privilege PROCESS (trireme agent grant --doctor)",
         );
     }
-    let found = facts.nodes.iter().flat_map(ddl_of);
+    let held_up = facts.nodes.iter().filter(|seen| !may_be_alone(&seen.node));
+    let found = held_up.flat_map(ddl_of);
     let longest = found.max_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds));
     if let Some((seen, process)) = longest {
         return Finding::failed(
@@ -186,10 +187,7 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
         );
     }
     // A statement holds up the whole cluster, whichever node a client has sent it to.
-    let silent = facts.silent.iter().map(|(address, _)| address.clone());
-    let closed = facts.nodes.iter().filter(|seen| seen.statements.is_none());
-    let closed = closed.map(|seen| seen.node.name().to_owned());
-    let hidden: Vec<String> = silent.chain(closed).collect();
+    let hidden = facts.hidden(|seen| seen.statements.is_some());
     match (hidden.is_empty(), facts.without_address) {
         (true, 0) => Finding::ok("no ALTER or the like holds up the cluster"),
         (true, _) => Finding::ok(
@@ -200,6 +198,14 @@ pub(crate) fn long_statement(facts: &Facts) -> Finding {
             list(&hidden)
         )),
     }
+}
+
+/// Whether a client has desynced the node, beside `SET GLOBAL wsrep_desync`: under `wsrep_OSU_method=RSU` its DDL is
+/// this node's alone.
+fn may_be_alone(node: &Node) -> bool {
+    let by_hand = f64::from(node.variable("wsrep_desync") == "ON");
+    let desyncs = node.number("wsrep_desync_count").unwrap_or(0.0);
+    desyncs > by_hand
 }
 
 /// The long DDL statements of clients on this node.

@@ -95,7 +95,7 @@ pub(crate) fn sst_programs(facts: &Facts) -> Finding {
 
 pub(crate) fn sst_method(facts: &Facts) -> Finding {
     match facts.differing(|node| node.variable("wsrep_sst_method").to_owned()) {
-        None => Finding::ok("all nodes have the same wsrep_sst_method"),
+        None => facts.unless_silent("all nodes have the same wsrep_sst_method"),
         Some(values) => Finding::warning(
             format!("wsrep_sst_method differs: {values}"),
             "set the same everywhere: the joiner's decides, and the donor may lack its programs",

@@ -287,7 +287,12 @@ pub(super) fn all_broken() -> Vec<Broken> {
             "node2",
             ("@wsrep_reject_queries", "ALL")
         ),
-        node2!("read-only", Warning, "node2", ("@read_only", "ON")),
+        node2!(
+            "read-only",
+            Warning,
+            "node2",
+            ("@read_only", "NO_LOCK_NO_ADMIN")
+        ),
         cluster!("load-balancer", Warning, "proxysql_mon", |facts| {
             let users = facts.nodes[0].users.as_mut().unwrap();
             users.push("proxysql_mon".to_owned());
@@ -327,6 +332,12 @@ pub(super) fn all_broken() -> Vec<Broken> {
         host!("certificates", Failed, "has expired", |host| host
             .security_files =
             vec![certificate(-1)]),
+        host!(
+            "revocation-lists",
+            Failed,
+            "/etc/x.crl has expired",
+            |host| { host.security_files = vec![certificate(90), revocation_list(-1)] }
+        ),
         host!("key-mode", Failed, "0644", |host| host.security_files =
             vec![private("socket.ssl_key", Some(0o644))]),
     ]

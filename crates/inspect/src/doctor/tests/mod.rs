@@ -1,11 +1,12 @@
 //! Every check passes on a healthy cluster, and fails on one that lacks just what it looks for.
 
 mod broken;
+mod unknown;
 
 use std::collections::BTreeSet;
 
 use super::checks::CHECKS;
-use super::facts::{Facts, Host, Process, SecurityFile, Seen, Tables};
+use super::facts::{CRL, Facts, Host, Process, SecurityFile, Seen, Tables};
 use super::finding::Outcome;
 use super::{Check, DoctorReport};
 use crate::node::testing::node;
@@ -90,6 +91,14 @@ fn certificate(days: i64) -> SecurityFile {
     }
 }
 
+fn revocation_list(days: i64) -> SecurityFile {
+    SecurityFile {
+        option: CRL,
+        file: "/etc/x.crl".to_owned(),
+        ..certificate(days)
+    }
+}
+
 fn private(option: &'static str, exposed: Option<u32>) -> SecurityFile {
     SecurityFile {
         option,
@@ -142,49 +151,6 @@ fn every_check_finds_what_it_looks_for_and_names_a_remedy() {
 }
 
 #[test]
-fn what_could_not_be_found_out_is_unknown_and_never_passes() {
-    let mut facts = healthy();
-    facts.host = None;
-    facts.tables = Tables::default();
-    for seen in &mut facts.nodes {
-        seen.statements = None;
-        seen.users = None;
-        seen.clock_ms = None;
-    }
-    let report = DoctorReport::of(&facts);
-    for name in [
-        "free-space",
-        "backlog",
-        "copied-data",
-        "certificates",
-        "primary-keys",
-        "engines",
-        "long-statement",
-        "clocks",
-    ] {
-        assert_eq!(check(&report, name).result, Outcome::Unknown, "{name}");
-    }
-    assert!(
-        report.text(false).contains("unknown clocks:"),
-        "{}",
-        report.text(false)
-    );
-}
-
-#[test]
-fn a_statement_on_a_node_that_was_not_examined_is_not_excluded() {
-    let mut facts = healthy();
-    facts.silent = vec![("192.0.2.3".to_owned(), "denied".to_owned())];
-    facts.nodes[1].statements = None;
-    let report = DoctorReport::of(&facts);
-    let found = check(&report, "long-statement");
-    assert_eq!(found.result, Outcome::Unknown);
-    for name in ["192.0.2.3", "node2"] {
-        assert!(found.text.contains(name), "{}", found.text);
-    }
-}
-
-#[test]
 fn statements_that_hold_up_the_cluster_are_known_in_all_spellings() {
     let result = |statement: &str| {
         let mut facts = healthy();
@@ -232,39 +198,27 @@ fn statements_that_hold_up_the_cluster_are_known_in_all_spellings() {
     }
 }
 
-/// An ordinary user may see the data directory, but not all that is in it.
+/// wsrep_OSU_method=RSU desyncs the node while its DDL runs there alone.
 #[test]
-fn files_that_were_not_read_do_not_pass() {
-    let mut facts = healthy();
-    let host = facts.host.as_mut().unwrap();
-    host.log_bytes = None;
-    host.damaged = None;
-    host.same_replica = None;
-    host.security_files = vec![SecurityFile {
-        exposed: Err("Permission denied".to_owned()),
-        ..private("socket.ssl_key", None)
-    }];
-    let report = DoctorReport::of(&facts);
-    for name in ["free-space", "damaged-log", "copied-data", "key-mode"] {
-        let found = check(&report, name);
-        assert_eq!(found.result, Outcome::Unknown, "{name}: {}", found.text);
-        assert!(found.text.contains("as root"), "{name}: {}", found.text);
-    }
-    // A copy that was found counts, and so does an exposed key.
-    let host = facts.host.as_mut().unwrap();
-    host.security_files
-        .push(private("repl.secret_file", Some(0o644)));
-    host.error_log = Some("[ERROR] WSREP: copied data directory".to_owned());
-    let report = DoctorReport::of(&facts);
-    for name in ["copied-data", "key-mode"] {
-        assert_eq!(check(&report, name).result, Outcome::Failed, "{name}");
-    }
-    // The copy was mended since: it joined as a new node.
-    let host = facts.host.as_mut().unwrap();
-    let told = host.error_log.as_mut().unwrap();
-    *told += "\n[Note] Starting MariaDB 10.11.19-MariaDB-0+deb12u1 as process 8";
-    let report = DoctorReport::of(&facts);
-    assert_eq!(check(&report, "copied-data").result, Outcome::Unknown);
+fn a_statement_of_one_node_alone_holds_up_nobody() {
+    let result = |changes: Changes| {
+        let mut facts = healthy();
+        facts.nodes[1] = seen("node2", changes);
+        facts.nodes[1].statements.as_mut().unwrap().push(Process {
+            seconds: 12.0,
+            statement: "ALTER TABLE t ADD x INT".to_owned(),
+            ..Process::default()
+        });
+        check(&DoctorReport::of(&facts), "long-statement").result
+    };
+    const BY_HAND: (&str, &str) = ("@wsrep_desync", "ON");
+    assert_eq!(result(&[("wsrep_desync_count", "1")]), Outcome::Ok);
+    assert_eq!(result(&[("wsrep_desync_count", "2"), BY_HAND]), Outcome::Ok);
+    assert_eq!(result(&[("wsrep_desync_count", "0")]), Outcome::Failed);
+    assert_eq!(
+        result(&[("wsrep_desync_count", "1"), BY_HAND]),
+        Outcome::Failed
+    );
 }
 
 /// rsync encrypts by stunnel, which only the settings of `[sst]` ask for.
@@ -299,20 +253,6 @@ fn a_shared_secret_is_known() {
     let host = facts.host.as_mut().unwrap();
     host.security_files = vec![private("repl.secret_file", Some(0o644))];
     assert_eq!(result(&facts, "key-mode"), Outcome::Failed);
-}
-
-/// No node tells an arbitrator's address, so a dead node's may be that.
-#[test]
-fn a_node_that_may_be_the_arbitrator_is_not_said_to_be_there() {
-    let mut facts = healthy();
-    facts.without_address = 1;
-    facts.absent.doubtful = vec!["192.0.2.9:4567".to_owned()];
-    let report = DoctorReport::of(&facts);
-    let found = check(&report, "missing-members");
-    assert_eq!(found.result, Outcome::Unknown);
-    let words = "not there, unless it is the arbitrator or listens for clients on loopback only: 192.0.2.9:4567";
-    assert!(found.text.contains(words), "{}", found.text);
-    assert!(found.remedy.contains("start mariadb"), "{}", found.remedy);
 }
 
 /// A node leaves by an error of its own; other members cannot bring it back.
@@ -350,25 +290,6 @@ fn an_error_log_that_was_not_read_is_looked_for_in_the_journal() {
 }
 
 #[test]
-fn a_log_whose_rate_is_unknown_does_not_pass() {
-    const IDLE: Changes = &[
-        ("wsrep_local_cached_downto", "501"),
-        ("wsrep_replicated", "0"),
-        ("wsrep_received", "0"),
-    ];
-    let mut facts = healthy();
-    facts.nodes[0] = seen("node1", IDLE);
-    let report = DoctorReport::of(&facts);
-    let found = check(&report, "ist-window");
-    assert_eq!(found.result, Outcome::Unknown);
-    assert!(
-        found.text.contains("the last 500 write-sets"),
-        "{}",
-        found.text
-    );
-}
-
-#[test]
 fn the_backlog_grows_at_the_rate_since_flush_status() {
     const FLUSHED: Changes = &[
         ("uptime", "36000000"),
@@ -397,6 +318,25 @@ fn thresholds_are_where_the_texts_say() {
     };
     assert_eq!(
         [6, 7, 29, 30].map(expiring),
+        [
+            Outcome::Failed,
+            Outcome::Warning,
+            Outcome::Warning,
+            Outcome::Ok
+        ]
+    );
+    let ending = |days| {
+        let mut facts = healthy();
+        facts.host.as_mut().unwrap().security_files = vec![certificate(90), revocation_list(days)];
+        let report = DoctorReport::of(&facts);
+        let certificates = check(&report, "certificates").result;
+        assert_eq!(certificates, Outcome::Ok, "a list is no certificate");
+        let lists = check(&report, "revocation-lists");
+        assert_eq!(lists.remedy.contains("-gencrl"), days < 7, "{days}");
+        lists.result
+    };
+    assert_eq!(
+        [1, 2, 6, 7].map(ending),
         [
             Outcome::Failed,
             Outcome::Warning,
