@@ -17,6 +17,7 @@ use crate::allowlist::Allowlist;
 use crate::book::{AddressBook, Pace};
 use crate::connection::{Connection, State};
 use crate::connections::Connections;
+use crate::heed::Heeds;
 use crate::identities::Identities;
 use crate::members::Members;
 use crate::queue::SendQueue;
@@ -47,6 +48,7 @@ pub struct Mesh {
     threads: Threads,
     allowlist: Allowlist,
     book: AddressBook,
+    heeds: Heeds,
     connections: Connections,
     read_buffer: Vec<u8>,
     reports: Reports,
@@ -92,7 +94,7 @@ impl Mesh {
         config
             .seeds
             .into_iter()
-            .for_each(|seed| book.add(seed, true, 0));
+            .for_each(|seed| book.add_seed(seed, 0));
         let identities = Identities::new(config.key, identity.replica);
         let mesh = Self {
             settings: Settings {
@@ -115,6 +117,7 @@ impl Mesh {
             allowlist: Allowlist::default(),
             waker,
             book,
+            heeds: Heeds::default(),
             connections: Connections::new(registry),
             read_buffer: vec![0; READ_BYTES],
             reports: Reports::default(),
@@ -318,7 +321,7 @@ impl Mesh {
 
     /// Adds an address (`gmcast.peer_addr`), to be called now and whenever its peer is not connected.
     pub fn add_seed(&mut self, address: HostPort) {
-        self.book.add(address, true, self.now_ms);
+        self.book.add_seed(address, self.now_ms);
         self.waker.wake();
     }
 
