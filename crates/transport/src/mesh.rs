@@ -139,8 +139,9 @@ impl Mesh {
     }
 
     /// Changes the protection of new connections, and calls at once all peers that are not connected. Existing connections
-    /// stay, except those that the new setting forbids: their peers and this node connect anew at once. Unfinished handshakes that it forbids end, too. A TLS handshake
-    /// that began with former credentials may still lead to a link.
+    /// stay, except those that the new setting forbids, and those whose peers' certificates are revoked: these peers and this
+    /// node connect anew at once, if they may. Unfinished handshakes that it forbids end, too. A TLS handshake that
+    /// began with former credentials may still lead to a link, unless the peer's certificate is revoked.
     pub fn set_security(&mut self, security: Security) {
         self.security = security;
         // A closing connection cannot become a link, and its peer is still to read the refusal.
@@ -151,6 +152,7 @@ impl Mesh {
         for token in forbidden {
             self.drop_connection(token, DownReason::Local);
         }
+        self.drop_revoked();
         self.book.call_all(self.now_ms); // a peer that was refused may be accepted now, and may accept this node
         self.waker.wake();
     }
