@@ -7,11 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::error::ErrorStack;
 use openssl::stack::Stack;
-use openssl::x509::store::{X509Lookup, X509StoreBuilder};
-use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509CrlRef, X509Ref, X509StoreContext};
 use trireme_tls::{
-    Credentials, Files, PRIVATE_REMEDY, certificate_fingerprint, days_until, exposed_mode,
+    Credentials, Files, PRIVATE_REMEDY, authorities, certificate_fingerprint, days_until,
+    exposed_mode,
 };
 
 use crate::{certificate, revocation};
@@ -232,22 +231,14 @@ pub(crate) fn verdict(
     anchors: Vec<X509>,
     crl: &str,
 ) -> Result<Option<String>, ErrorStack> {
-    let mut store = X509StoreBuilder::new()?;
-    for anchor in anchors {
-        store.add_cert(anchor)?;
-    }
-    if !crl.is_empty() {
-        let lookup = store.add_lookup(X509Lookup::file())?;
-        if let Err(error) = lookup.load_crl_file(crl, openssl::ssl::SslFiletype::PEM) {
-            return Ok(Some(format!("'{crl}': {error}")));
-        }
-        store.set_flags(X509VerifyFlags::CRL_CHECK)?;
-    }
+    let store = match authorities(anchors, crl) {
+        Ok(store) => store,
+        Err(error) => return Ok(Some(error.to_string())),
+    };
     let mut chain = Stack::new()?;
     for cert in between {
         chain.push(cert.clone())?;
     }
-    let store = store.build();
     let mut context = X509StoreContext::new()?;
     context.init(&store, leaf, &chain, |context| {
         Ok(match context.verify_cert()? {

@@ -1,8 +1,8 @@
 //! Dials the group port of a running member, and reports on its certificate and on its verdict about ours.
 
-use std::io::{self, Read};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 use openssl::error::ErrorStack;
 use openssl::ssl::{
@@ -15,10 +15,12 @@ use trireme_tls::{Files, TlsError, certificate_fingerprint};
 use crate::certificate;
 use crate::check::{self, Expectation, Report};
 
-/// The time limit of each step.
-const TIMEOUT: Duration = Duration::from_secs(5);
-/// The time to wait for a refusal: a member that refuses this side's certificate says so at once.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time limit of the whole look at a peer. At most half of it is for connecting. The rest is longer than the 3 s
+/// after which a member gives up a handshake, so a member that has a verdict gives it within this time.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The first bytes that a member sends to a peer whose certificate it accepts (docs/wire-transport.md); behind them comes the
+/// framing version.
+const PREAMBLE: [u8; 7] = *b"TRIREME";
 
 /// The reason why nothing is known of a peer's certificate.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,10 @@ enum PeerError {
          presents no certificate"
     )]
     NoTls(String),
+    #[error(
+        "does not end the TLS handshake in time: paused, overloaded, or no Trireme node; check what runs there"
+    )]
+    Late,
     #[error("presents no certificate")]
     NoCertificate,
     #[error("OpenSSL fails: {0}")]
@@ -49,7 +55,7 @@ enum PresentError {
 /// certificate. If `files.cert` and `files.key` are empty, it presents no certificate.
 pub fn check_peer(address: &str, files: &Files, expected: &Expectation) -> Report {
     let mut report = Report::default();
-    if let Err(error) = look(&mut report, address, files, expected) {
+    if let Err(error) = look(&mut report, address, files, expected, TIMEOUT) {
         report.complain(format!("{address}: {error}"));
     }
     report
@@ -60,8 +66,9 @@ fn look(
     address: &str,
     files: &Files,
     expected: &Expectation,
+    timeout: Duration,
 ) -> Result<(), PeerError> {
-    let socket = connect(address).map_err(PeerError::Unreachable)?;
+    let socket = Timed::connect(address, timeout).map_err(PeerError::Unreachable)?;
     let mut context = SslContext::builder(SslMethod::tls_client())?;
     let mut is_presented = files.has_certificate();
     if let Some(Err(error)) = is_presented.then(|| present(&mut context, files)) {
@@ -104,33 +111,70 @@ fn look(
         }
     }
     if is_presented {
-        let refusal = refusal(&mut session);
-        let line = match &refusal {
-            None => format!("{address}: it takes this node's certificate"),
-            Some(why) => format!("{address}: it refuses this node's certificate: {why}"),
-        };
-        report.judge(
-            refusal.is_none(),
-            line,
-            "its log says more; compare its socket.ssl_ca with socket.ssl_cert here",
-        );
+        match await_verdict(&mut session) {
+            Ok(()) => report.say(format!("{address}: it takes this node's certificate")),
+            Err(why) => report.complain(format!("{address}: {why}")),
+        }
     }
     Ok(())
 }
 
-fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("the name has no address");
-    for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, TIMEOUT) {
-            Ok(socket) => {
-                socket.set_read_timeout(Some(TIMEOUT))?;
-                socket.set_write_timeout(Some(TIMEOUT))?;
-                return Ok(socket);
+/// A connection all of whose reads and writes end at one time.
+#[derive(Debug)]
+struct Timed {
+    socket: TcpStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    fn connect(address: &str, timeout: Duration) -> io::Result<Timed> {
+        let deadline = Instant::now() + timeout;
+        let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+        let mut last = io::Error::other("the name has no address");
+        let share = timeout / 2 / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, share) {
+                Ok(socket) => return Ok(Timed { socket, deadline }),
+                Err(error) => last = error,
             }
-            Err(error) => last = error,
+        }
+        Err(last)
+    }
+
+    /// The time that is left; it is not zero.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match left.is_zero() {
+            true => Err(ErrorKind::TimedOut.into()),
+            false => Ok(left),
         }
     }
-    Err(last)
+}
+
+/// The system says "would block" when the time is over; OpenSSL would take that for a non-blocking socket.
+fn over(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+        _ => error,
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(Some(self.left()?))?;
+        self.socket.read(buffer).map_err(over)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.left()?))?;
+        self.socket.write(bytes).map_err(over)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Presents this node's certificate to the peer.
@@ -142,37 +186,134 @@ fn present(context: &mut SslContextBuilder, files: &Files) -> Result<(), Present
 }
 
 /// Shakes hands and accepts any certificate: the caller judges it.
-fn shake(
-    socket: TcpStream,
-    mut context: SslContextBuilder,
-) -> Result<SslStream<TcpStream>, PeerError> {
+fn shake(socket: Timed, mut context: SslContextBuilder) -> Result<SslStream<Timed>, PeerError> {
     context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
     context.set_verify(SslVerifyMode::NONE);
     let session = Ssl::new(&context.build())?.connect(socket);
     session.map_err(|error| match error {
         HandshakeError::SetupFailure(error) => PeerError::Library(error),
         HandshakeError::Failure(stream) | HandshakeError::WouldBlock(stream) => {
-            PeerError::NoTls(stream.error().to_string())
+            let error = stream.error();
+            match error.io_error().map(io::Error::kind) {
+                Some(ErrorKind::TimedOut) => PeerError::Late,
+                _ => PeerError::NoTls(error.to_string()),
+            }
         }
     })
 }
 
-/// Returns the member's reason for refusing this side's certificate; None if the member accepts it. A refusal comes
-/// only after the handshake has ended on this side. A member that accepts waits for a Hello, or sends its own.
-fn refusal(session: &mut SslStream<TcpStream>) -> Option<String> {
-    let set = session.get_ref().set_read_timeout(Some(REFUSAL_TIMEOUT));
-    let mut byte = [0];
-    match set.and_then(|()| session.read(&mut byte)) {
-        Ok(1..) => None,
-        Ok(0) => Some("it closes the connection".to_owned()),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-            ) =>
-        {
-            None
+/// Waits for the member's verdict on this side's certificate. It comes only after the handshake has ended on this side:
+/// the preamble of a member that accepts, or an alert. Err: the complaint.
+fn await_verdict(session: &mut SslStream<Timed>) -> Result<(), String> {
+    let (began, mut heard) = (Instant::now(), PREAMBLE.map(|_| 0));
+    let refused = |why: &str| {
+        format!(
+            "it refuses this node's certificate: {why}; its log says more; compare its socket.ssl_ca with socket.ssl_cert here"
+        )
+    };
+    match session.read_exact(&mut heard) {
+        Ok(()) if heard == PREAMBLE => Ok(()),
+        Ok(()) => Err(
+            "it answers as no Trireme node does; check the address: it must be that of the group traffic".to_owned(),
+        ),
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(format!(
+            "it gave no verdict on this node's certificate within {} s: paused, overloaded, or no Trireme node; check what runs \
+             there, then run this again",
+            began.elapsed().as_secs()
+        )),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(refused("it closes the connection"))
         }
-        Err(error) => Some(error.to_string()),
+        Err(error) => Err(refused(&error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use openssl::ssl::SslFiletype;
+    use tempfile::{TempDir, tempdir};
+    use trireme_tls::testing::{NOW, Party};
+
+    use super::*;
+
+    /// The time of a look in these tests.
+    const SHORT: Duration = Duration::from_millis(700);
+
+    /// A listener that does this with one call; its address.
+    fn listen(answer: impl FnOnce(TcpStream) + Send + 'static) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || answer(listener.accept().unwrap().0));
+        address
+    }
+
+    fn node() -> (TempDir, Files) {
+        let (dir, ca) = (tempdir().unwrap(), Party::authority("ca"));
+        let files = ca.issue("node", NOW).files(&ca, dir.path(), "node");
+        (dir, files)
+    }
+
+    /// Looks at a peer that says `said` behind its handshake, and then nothing. What is complained of.
+    fn complaints(said: &'static [u8]) -> Vec<String> {
+        let (_dir, files) = node();
+        let mut context = SslContext::builder(SslMethod::tls_server()).unwrap();
+        context.set_certificate_chain_file(&files.cert).unwrap();
+        context
+            .set_private_key_file(&files.key, SslFiletype::PEM)
+            .unwrap();
+        let context = context.build();
+        let address = listen(move |socket| {
+            let mut session = Ssl::new(&context).unwrap().accept(socket).unwrap();
+            session.write_all(said).unwrap();
+            let _ = session.read(&mut [0]); // until the other side ends
+        });
+        let expected = Expectation {
+            names: Vec::new(),
+            days_left: 1,
+        };
+        let mut report = Report::default();
+        look(&mut report, &address, &files, &expected, SHORT).unwrap();
+        report.bad().to_vec()
+    }
+
+    #[test]
+    fn only_the_preamble_is_an_acceptance() {
+        assert_eq!(complaints(b"TRIREME\x01"), [""; 0]);
+        for (said, wanted) in [
+            (&b""[..], "no verdict"),
+            (b"TRI", "no verdict"),
+            (b"HTTP/1.1 400 Bad Request", "as no Trireme node does"),
+        ] {
+            let found = complaints(said);
+            assert!(found.len() == 1 && found[0].contains(wanted), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_peer_that_trickles_is_given_up() {
+        let (_dir, files) = node();
+        let address = listen(|mut socket| {
+            // The header of a long record, and then byte after byte.
+            let mut said = socket.write_all(&[0x16, 3, 3, 0x40, 0]);
+            while said.is_ok() {
+                thread::sleep(Duration::from_millis(20));
+                said = socket.write_all(&[2]);
+            }
+        });
+        let expected = Expectation {
+            names: Vec::new(),
+            days_left: 1,
+        };
+        let began = Instant::now();
+        let looked = look(&mut Report::default(), &address, &files, &expected, SHORT);
+        assert!(matches!(looked, Err(PeerError::Late)), "{looked:?}");
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }

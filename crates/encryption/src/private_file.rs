@@ -10,15 +10,23 @@ pub(crate) const PRIVATE: u32 = 0o600;
 /// The mode of certificates and configurations.
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Writes a file that must not exist yet, and syncs it to the disk.
+/// Writes a file that must not exist yet, and syncs it to the disk. If that fails, no file is left.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new()
+    let file = OpenOptions::new()
         .write(true)
         .create_new(true) // O_EXCL: it does not follow a link that another user has placed
         .mode(mode)
         .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    fill(file, path, bytes)
+}
+
+/// Fills a new file. If that fails (the disk is full, say), removes the file: it would refuse the next attempt.
+fn fill(mut file: File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let filled = file.write_all(bytes).and_then(|()| file.sync_all());
+    if filled.is_err() {
+        if_there(fs::remove_file(path))?;
+    }
+    filled
 }
 
 /// Writes a new file beside the old one and renames it over the old one: readers see one of the two, complete. The
@@ -75,6 +83,17 @@ pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_filled_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        write_new(&path, b"", PRIVATE).unwrap();
+        // The write fails, as it does on a full disk.
+        let unwritable = File::open(&path).unwrap();
+        assert!(fill(unwritable, &path, b"secret").is_err());
+        write_new(&path, b"secret", PRIVATE).unwrap();
+    }
 
     #[test]
     fn a_replaced_file_stays_readable_for_its_server() {

@@ -1,16 +1,13 @@
 //! Reads revocation lists (`socket.ssl_crl`): for each authority, the list that stays in force longest.
 
-use std::cmp::Ordering;
 use std::fs;
 use std::io;
 
 use openssl::error::ErrorStack;
 use openssl::x509::{X509Crl, X509CrlRef};
-use trireme_tls::days_until;
+use trireme_tls::{days_until, is_same_name, revocation_lists};
 
 use crate::certificate;
-
-const BEGIN: &str = "-----BEGIN X509 CRL-----";
 
 /// The reason why nothing is known of a file's revocation lists.
 #[derive(Debug, thiserror::Error)]
@@ -65,17 +62,15 @@ pub(crate) fn lists(file: &str) -> Result<Vec<X509Crl>, CrlError> {
         file: file.to_owned(),
         source,
     })?;
-    let pem = String::from_utf8_lossy(&pem); // text between the lists may have any encoding
+    let found = revocation_lists(&pem).map_err(|source| CrlError::Malformed {
+        file: file.to_owned(),
+        source,
+    })?;
     let mut lists: Vec<X509Crl> = Vec::new();
-    for (at, _) in pem.match_indices(BEGIN) {
-        let list = X509Crl::from_pem(&pem.as_bytes()[at..]);
-        let list = list.map_err(|source| CrlError::Malformed {
-            file: file.to_owned(),
-            source,
-        })?;
+    for list in found {
         match lists
             .iter_mut()
-            .find(|other| have_same_issuer(other, &list))
+            .find(|other| is_same_name(other.issuer_name(), list.issuer_name()))
         {
             None => lists.push(list),
             Some(other) if outlasts(&list, other) => *other = list,
@@ -96,11 +91,6 @@ pub(crate) fn issuer(list: &X509CrlRef) -> String {
         Some(name) => format!("CN={name}"),
         None => "an authority without CN".to_owned(),
     }
-}
-
-fn have_same_issuer(a: &X509CrlRef, b: &X509CrlRef) -> bool {
-    let order = a.issuer_name().try_cmp(b.issuer_name());
-    order.is_ok_and(Ordering::is_eq)
 }
 
 fn outlasts(list: &X509CrlRef, other: &X509CrlRef) -> bool {

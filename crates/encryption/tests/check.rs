@@ -195,7 +195,7 @@ fn member(files: &Files) -> String {
     thread::spawn(move || {
         let (socket, _) = listener.accept().unwrap();
         if let Ok(mut session) = Ssl::new(&context).unwrap().accept(socket) {
-            let _ = session.write_all(b"hello");
+            let _ = session.write_all(b"TRIREME\x01");
             let _ = session.read(&mut [0]);
         }
     });

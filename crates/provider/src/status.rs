@@ -83,13 +83,20 @@ fn own_stats(core: &Core, link: &Link, status: &Status) -> OwnStats {
             .unwrap_or_else(|| member.incarnation.to_string())
     };
     let counters = group.counters();
-    let links = (core.line.as_ref()).map_or(0, |line| line.mesh.plaintext_links());
+    let mesh = core.line.as_ref().map(|line| &line.mesh);
+    // The mesh has no link to this process itself.
+    let is_linked = |member: &&Member| {
+        let peer = member.incarnation.0.0;
+        mesh.is_some_and(|mesh| mesh.peer(peer).is_some())
+    };
+    let members = group.configuration().members.iter();
     OwnStats {
         leader: group.leader_member().map(named).unwrap_or_default(),
         leaderships_taken: counters.leaderships_taken,
         leaderships_handed: counters.leaderships_handed,
         leaderships_needless: counters.leaderships_needless,
-        plaintext_links: links as u64,
+        plaintext_links: mesh.map_or(0, |mesh| mesh.plaintext_links()) as u64,
+        member_links: members.filter(is_linked).count() as u64,
         is_leader: u64::from(group.is_leader()),
         term: group.term().number,
         leader_changes: core.leaders.changes(),

@@ -7,14 +7,14 @@ use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
 use openssl::pkey::{PKey, Private};
 use openssl::ssl::{
-    Ssl, SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslRef,
+    Ssl, SslContext, SslContextBuilder, SslContextRef, SslMethod, SslOptions, SslRef,
     SslSessionCacheMode, SslVerifyMode, SslVersion,
 };
+use openssl::stack::Stack;
 use openssl::x509::X509;
-use openssl::x509::store::X509Lookup;
-use openssl::x509::verify::X509VerifyFlags;
 
 use crate::Role;
+use crate::authorities::{authorities, verify};
 use crate::error::TlsError;
 use crate::secret::{Secret, Secrets};
 use crate::{failure, files};
@@ -73,6 +73,8 @@ pub struct Credentials {
     accepting: SslContext,
     dialing: SslContext,
     trust: Trust,
+    /// There are revocation lists.
+    has_lists: bool,
 }
 
 /// The proof that a peer must give, with the file that it is checked against.
@@ -114,6 +116,7 @@ impl Credentials {
             accepting: context.clone(),
             dialing: context,
             trust: Trust::Authority(files.trusted().1.to_owned()),
+            has_lists: !files.crl.is_empty(),
         })
     }
 
@@ -130,6 +133,7 @@ impl Credentials {
             accepting: accepting.build(),
             dialing: dialing.build(),
             trust: Trust::Secret(file.to_owned()),
+            has_lists: false,
         })
     }
 
@@ -142,6 +146,36 @@ impl Credentials {
 
     pub(crate) fn trust(&self) -> &Trust {
         &self.trust
+    }
+
+    /// Returns the reason why a session that began with other credentials must end: a certificate of the peer's chain is
+    /// on a revocation list of these. Other faults count for new sessions only, so that a wrong or an expired file does
+    /// not end all sessions at once.
+    pub(crate) fn revocation(&self, ssl: &SslRef, role: Role) -> Option<String> {
+        let context = self.context(role);
+        let is_verified = std::ptr::eq::<SslContextRef>(ssl.ssl_context(), &**context);
+        let Trust::Authority(ca) = &self.trust else {
+            return None;
+        };
+        if is_verified || !self.has_lists {
+            return None;
+        }
+        let leaf = ssl.peer_certificate()?;
+        let result = Stack::new().and_then(|none| {
+            let chain = ssl.peer_cert_chain().unwrap_or(&none);
+            verify(context.cert_store(), &leaf, chain)
+        });
+        match result {
+            Ok(Some((result, cert))) if result.as_raw() == failure::REVOKED => {
+                let who = cert.map(|cert| failure::subject(&cert)).unwrap_or_default();
+                Some(failure::untrusted(result, &who, ca))
+            }
+            Ok(_) => None,
+            // The peer may try again, and the handshake then decides.
+            Err(error) => Some(format!(
+                "OpenSSL fails to look it up in socket.ssl_crl: {error}"
+            )),
+        }
     }
 }
 
@@ -230,27 +264,7 @@ fn trust(context: &mut SslContextBuilder, files: &Files, chain: Vec<X509>) -> Re
         true => chain,
         false => files::certificates(option, file)?,
     };
-    for anchor in anchors {
-        context.cert_store_mut().add_cert(anchor)?;
-    }
-    if !files.crl.is_empty() {
-        const OPTION: &str = "socket.ssl_crl";
-        files::read(OPTION, &files.crl)?; // its errors are more precise than OpenSSL's
-        let store = context.cert_store_mut();
-        let loaded = store
-            .add_lookup(X509Lookup::file())?
-            .load_crl_file(&files.crl, SslFiletype::PEM);
-        if let Err(error) = loaded {
-            let found = files::short(&error);
-            return Err(files::malformed(
-                OPTION,
-                &files.crl,
-                "revocation list",
-                found,
-            ));
-        }
-        store.set_flags(X509VerifyFlags::CRL_CHECK)?;
-    }
+    context.set_cert_store(authorities(anchors, &files.crl)?);
     let asks = SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT;
     context.set_verify_callback(asks, |is_good, chain| {
         if !is_good {

@@ -10,6 +10,9 @@ use openssl::x509::{X509Ref, X509VerifyResult};
 
 use crate::credentials::Trust;
 
+/// OpenSSL's result for a revoked certificate.
+pub(crate) const REVOKED: i32 = 23;
+
 thread_local! {
     /// The subject of the last refused certificate. OpenSSL shows the certificate only while it checks the chain.
     static REFUSED: RefCell<String> = const { RefCell::new(String::new()) };
@@ -101,7 +104,8 @@ impl Failure {
                 if reason.contains("certificate verify failed")
                     && ssl.verify_result() != X509VerifyResult::OK =>
             {
-                return Failure::Untrusted(untrusted(ssl, ca));
+                let who = REFUSED.with_borrow_mut(std::mem::take);
+                return Failure::Untrusted(untrusted(ssl.verify_result(), &who, ca));
             }
             _ => {}
         }
@@ -178,14 +182,13 @@ fn reason(stack: &ErrorStack) -> String {
     last.unwrap_or("unknown reason").to_owned()
 }
 
-fn untrusted(ssl: &SslRef, ca: &str) -> String {
-    let result = ssl.verify_result();
-    let who = REFUSED.with_borrow_mut(std::mem::take);
+/// Says why the certificate of `who` is refused, and what to do.
+pub(crate) fn untrusted(result: X509VerifyResult, who: &str, ca: &str) -> String {
     let why = result.error_string();
     let remedy = match result.as_raw() {
         9 => "correct this node's clock, or have the certificate made anew there",
         10 => "renew socket.ssl_cert there, or correct this node's clock",
-        23 => {
+        REVOKED => {
             "it is in the list of socket.ssl_crl here; have a new one made for the peer, or keep it out"
         }
         3 | 11 | 12 => {

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod authorities;
 mod certificate;
 mod credentials;
 mod error;
@@ -25,6 +26,7 @@ mod session;
 pub mod testing;
 mod wire;
 
+pub use authorities::{authorities, is_same_name, revocation_lists};
 pub use certificate::{certificate_fingerprint, days_until};
 pub use credentials::{Credentials, Files};
 pub use error::TlsError;

@@ -10,7 +10,7 @@ use crate::credentials::{Trust, secret_in_use};
 use crate::failure::subject;
 use crate::identity::EXPORTER_LABEL;
 use crate::wire::Wire;
-use crate::{Failure, Role, certificate_fingerprint};
+use crate::{Credentials, Failure, Role, certificate_fingerprint};
 
 /// The most bytes in one record; so one call of OpenSSL encrypts no more.
 pub const MAX_RECORD_BYTES: usize = 16 << 10;
@@ -69,6 +69,12 @@ impl<S: Read + Write> Session<S> {
             subject(&cert),
             certificate_fingerprint(&cert).unwrap_or_default()
         )
+    }
+
+    /// The reason why this session must end under these credentials, if it began with others: a certificate of the
+    /// peer's chain is revoked. None: it may go on.
+    pub fn revocation(&self, credentials: &Credentials) -> Option<String> {
+        credentials.revocation(self.stream.ssl(), self.role)
     }
 
     /// This node's role in the handshake, and the exporter, which is different in every session. A claim is bound to

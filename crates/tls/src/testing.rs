@@ -34,23 +34,28 @@ impl Party {
     /// An authority that trusts itself.
     pub fn authority(name: &str) -> Party {
         let key = new_key();
-        let cert = certificate(name, &key, None, NOW, 2);
+        let cert = certificate(name, &key, None, NOW, 2, true);
         Party { cert, key }
+    }
+
+    /// Signs an authority between this one and its holders.
+    pub fn issue_authority(&self, name: &str) -> Party {
+        self.issue_version(name, NOW, 2, true)
     }
 
     /// Signs a certificate.
     pub fn issue(&self, name: &str, days: Days) -> Party {
-        self.issue_version(name, days, 2)
+        self.issue_version(name, days, 2, false)
     }
 
     /// Signs a certificate of X.509 version 1.
     pub fn issue_v1(&self, name: &str) -> Party {
-        self.issue_version(name, NOW, 0)
+        self.issue_version(name, NOW, 0, false)
     }
 
-    fn issue_version(&self, name: &str, days: Days, version: i32) -> Party {
+    fn issue_version(&self, name: &str, days: Days, version: i32, is_ca: bool) -> Party {
         let key = new_key();
-        let cert = certificate(name, &key, Some(self), days, version);
+        let cert = certificate(name, &key, Some(self), days, version, is_ca);
         Party { cert, key }
     }
 
@@ -140,6 +145,7 @@ fn certificate(
     issuer: Option<&Party>,
     (from, to): Days,
     version: i32,
+    is_ca: bool,
 ) -> X509 {
     let mut subject = X509NameBuilder::new().unwrap();
     subject.append_entry_by_text("CN", name).unwrap();
@@ -161,7 +167,7 @@ fn certificate(
     cert.set_pubkey(key).unwrap();
     cert.set_not_before(&at(from)).unwrap();
     cert.set_not_after(&at(to)).unwrap();
-    if issuer.is_none() {
+    if is_ca {
         let is_ca = BasicConstraints::new().critical().ca().build().unwrap();
         cert.append_extension(is_ca).unwrap();
     }

@@ -100,38 +100,44 @@ impl AddressBook {
         }
     }
 
-    /// Adds an address, or ends the pause of a known one; peers' news does not end a pause that has just begun.
-    pub fn add(&mut self, address: HostPort, seed: bool, now_ms: u64) {
+    /// Adds an address of the configuration, or ends the pause of a known one.
+    pub fn add_seed(&mut self, address: HostPort, now_ms: u64) {
+        let target = self.targets.entry(address);
+        let target = target.or_insert_with_key(|address| Target::new(address, now_ms));
+        target.seed = true;
+        if matches!(target.call, Call::Never) {
+            target.call = Call::Idle;
+        }
+        // The length of the pauses stays.
+        if !target.unwanted {
+            target.next_call_ms = now_ms;
+        }
+    }
+
+    /// Adds an address that a peer has told, or ends the pause of a known one, unless it has just begun. If there are
+    /// too many, the one that has led nowhere for longest gives way, except those of needed peers (process and replica).
+    pub fn learn(
+        &mut self,
+        address: HostPort,
+        now_ms: u64,
+        is_needed: impl Fn(&PeerId, &[u8; 16]) -> bool,
+    ) {
         if let Some(target) = self.targets.get_mut(&address) {
-            target.seed |= seed;
-            if seed && matches!(target.call, Call::Never) {
-                target.call = Call::Idle;
-            }
             // The length of the pauses stays: a connection that breaks as soon as it is established leads here, too.
-            if !target.unwanted && (seed || target.has_paused(now_ms)) {
+            if !target.unwanted && target.has_paused(now_ms) {
                 target.next_call_ms = now_ms;
             }
             return;
         }
-        if !seed && self.targets.values().filter(|t| !t.seed).count() >= MAX_LEARNT {
-            let in_vain = self.targets.iter();
-            let in_vain = in_vain.filter_map(|(address, t)| Some((t.in_vain_since_ms()?, address)));
+        if self.targets.values().filter(|t| !t.seed).count() >= MAX_LEARNT {
+            let others = self.targets.iter().filter(|(_, t)| !t.leads_to(&is_needed));
+            let in_vain = others.filter_map(|(address, t)| Some((t.in_vain_since_ms()?, address)));
             match in_vain.min().map(|(_, oldest)| oldest.clone()) {
                 Some(oldest) => self.targets.remove(&oldest),
                 None => return,
             };
         }
-        let target = Target {
-            seed,
-            ip: address.literal().map(|literal| literal.ip().to_canonical()),
-            oneself: false,
-            peer: None,
-            next_call_ms: now_ms,
-            pause_ms: 0,
-            failing_since_ms: None,
-            unwanted: false,
-            call: Call::Idle,
-        };
+        let target = Target::new(&address, now_ms);
         self.targets.insert(address, target);
     }
 
@@ -142,11 +148,7 @@ impl AddressBook {
             let for_ms = since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
             matches!(target.call, Call::Idle) && for_ms >= FORGOTTEN_AFTER_MS
         };
-        let leads_to_needed = |target: &Target| {
-            let met = target.peer.as_ref();
-            met.is_some_and(|met| is_needed(&met.peer, &met.replica))
-        };
-        (self.targets).retain(|_, target| !is_dead(target) || leads_to_needed(target));
+        (self.targets).retain(|_, target| !is_dead(target) || target.leads_to(&is_needed));
     }
 
     /// Returns true if the address is from the configuration.
@@ -395,6 +397,26 @@ impl AddressBook {
 }
 
 impl Target {
+    fn new(address: &HostPort, now_ms: u64) -> Target {
+        Target {
+            seed: false,
+            ip: address.literal().map(|literal| literal.ip().to_canonical()),
+            oneself: false,
+            peer: None,
+            next_call_ms: now_ms,
+            pause_ms: 0,
+            failing_since_ms: None,
+            unwanted: false,
+            call: Call::Idle,
+        }
+    }
+
+    /// Returns true if a peer that is needed was the last to answer there.
+    fn leads_to(&self, is_needed: impl Fn(&PeerId, &[u8; 16]) -> bool) -> bool {
+        let met = self.peer.as_ref();
+        met.is_some_and(|met| is_needed(&met.peer, &met.replica))
+    }
+
     fn wants_call(&self, linked: impl Fn(&PeerId) -> bool) -> bool {
         matches!(self.call, Call::Idle) && !self.peer_id().is_some_and(|peer| linked(&peer))
     }

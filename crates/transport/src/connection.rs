@@ -8,7 +8,6 @@ use bytes::Bytes;
 use crate::address::label;
 use crate::frame::{Frame, FrameDecoder, FrameKind, PREAMBLE};
 use crate::handshake::MAX_HANDSHAKE_BYTES;
-use crate::heed::Heed;
 use crate::queue::SendQueue;
 use crate::stream::Stream;
 use crate::{HostPort, PeerInfo};
@@ -49,7 +48,6 @@ pub(crate) struct Connection {
     /// The time by which the connection must leave this state.
     pub deadline_ms: Option<u64>,
     pub up_since_ms: u64,
-    pub heed: Heed,
     preamble_sent: bool,
 }
 
@@ -76,7 +74,6 @@ impl Connection {
             dirty: false,
             deadline_ms: None,
             up_since_ms: 0,
-            heed: Heed::default(),
             preamble_sent: false,
         }
     }

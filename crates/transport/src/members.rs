@@ -8,12 +8,15 @@ use trireme_mutants::{Mutant, planted};
 
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::{PeerInfo, Refusal, RefusalCode};
+use crate::{PeerInfo, PublicKey, Refusal, RefusalCode};
 
 /// Maximum frame of a peer that is no member: a request for admission is far shorter.
 const STRANGERS_FRAME_BYTES: u32 = 64 << 10;
 /// Maximum of links of non-members from one address; a further one displaces the oldest.
 const MAX_STRANGERS_PER_ADDRESS: usize = 16;
+/// Maximum of links with one replica: one, and some that were not yet found to be broken while its node restarts. A
+/// further one displaces the oldest.
+const MAX_LINKS_PER_REPLICA: usize = 4;
 /// Maximum of links: far more than a cluster has, and few enough for the descriptors of a server.
 const MAX_LINKS: usize = 128;
 /// Maximum of addresses of members that are remembered; beyond it, the one met longest ago gives way.
@@ -78,24 +81,26 @@ impl Members {
 
     /// Returns the links of non-members, the oldest first; of one address, or of all.
     fn strangers(&self, connections: &Connections, ip: Option<IpAddr>) -> Vec<usize> {
-        let is_one = |token: &usize| {
-            let peer = connections.get(*token).and_then(|c| self.stranger(c));
-            peer.is_some_and(|peer| ip.is_none_or(|ip| peer.remote_ip == ip))
-        };
-        let mut links = connections.links();
-        links.retain(is_one);
-        links.sort_unstable(); // tokens grow
-        links
+        oldest_first(connections, |peer| {
+            !self.is_member(&peer.replica) && ip.is_none_or(|ip| peer.remote_ip == ip)
+        })
     }
 
     /// Returns the link that gives way to one more link with this replica, if one must. Err: the reason why there is no
-    /// room.
+    /// room. `key`: the peer has proven it, so its links count apart from those of peers that only claim the replica.
     pub(crate) fn room_for(
         &self,
         replica: &[u8; 16],
+        key: Option<&PublicKey>,
         ip: IpAddr,
         connections: &Connections,
     ) -> Result<Option<usize>, Refusal> {
+        let own = oldest_first(connections, |peer| {
+            peer.replica == *replica && peer.key.as_ref() == key
+        });
+        if own.len() >= MAX_LINKS_PER_REPLICA {
+            return Ok(own.first().copied());
+        }
         if !self.is_member(replica) {
             let others = self.strangers(connections, Some(ip));
             if others.len() >= MAX_STRANGERS_PER_ADDRESS {
@@ -116,6 +121,17 @@ impl Members {
             }),
         }
     }
+}
+
+/// Returns the links with such peers, the oldest first.
+fn oldest_first(connections: &Connections, is_one: impl Fn(&PeerInfo) -> bool) -> Vec<usize> {
+    let mut links = connections.links();
+    links.retain(|token| {
+        let peer = connections.get(*token).and_then(|c| c.peer.as_ref());
+        peer.is_some_and(&is_one)
+    });
+    links.sort_unstable(); // tokens grow
+    links
 }
 
 #[cfg(test)]

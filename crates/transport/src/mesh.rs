@@ -17,6 +17,7 @@ use crate::allowlist::Allowlist;
 use crate::book::{AddressBook, Pace};
 use crate::connection::{Connection, State};
 use crate::connections::Connections;
+use crate::heed::Heeds;
 use crate::identities::Identities;
 use crate::members::Members;
 use crate::queue::SendQueue;
@@ -47,6 +48,7 @@ pub struct Mesh {
     threads: Threads,
     allowlist: Allowlist,
     book: AddressBook,
+    heeds: Heeds,
     connections: Connections,
     read_buffer: Vec<u8>,
     reports: Reports,
@@ -92,7 +94,7 @@ impl Mesh {
         config
             .seeds
             .into_iter()
-            .for_each(|seed| book.add(seed, true, 0));
+            .for_each(|seed| book.add_seed(seed, 0));
         let identities = Identities::new(config.key, identity.replica);
         let mesh = Self {
             settings: Settings {
@@ -115,6 +117,7 @@ impl Mesh {
             allowlist: Allowlist::default(),
             waker,
             book,
+            heeds: Heeds::default(),
             connections: Connections::new(registry),
             read_buffer: vec![0; READ_BYTES],
             reports: Reports::default(),
@@ -136,8 +139,9 @@ impl Mesh {
     }
 
     /// Changes the protection of new connections, and calls at once all peers that are not connected. Existing connections
-    /// stay, except those that the new setting forbids: their peers and this node connect anew at once. Unfinished handshakes that it forbids end, too. A TLS handshake
-    /// that began with former credentials may still lead to a link.
+    /// stay, except those that the new setting forbids, and those whose peers' certificates are revoked: these peers and this
+    /// node connect anew at once, if they may. Unfinished handshakes that it forbids end, too. A TLS handshake that
+    /// began with former credentials may still lead to a link, unless the peer's certificate is revoked.
     pub fn set_security(&mut self, security: Security) {
         self.security = security;
         // A closing connection cannot become a link, and its peer is still to read the refusal.
@@ -148,6 +152,7 @@ impl Mesh {
         for token in forbidden {
             self.drop_connection(token, DownReason::Local);
         }
+        self.drop_revoked();
         self.book.call_all(self.now_ms); // a peer that was refused may be accepted now, and may accept this node
         self.waker.wake();
     }
@@ -318,7 +323,7 @@ impl Mesh {
 
     /// Adds an address (`gmcast.peer_addr`), to be called now and whenever its peer is not connected.
     pub fn add_seed(&mut self, address: HostPort) {
-        self.book.add(address, true, self.now_ms);
+        self.book.add_seed(address, self.now_ms);
         self.waker.wake();
     }
 

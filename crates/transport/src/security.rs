@@ -3,6 +3,8 @@
 use trireme_mutants::{Mutant, planted};
 use trireme_tls::Credentials;
 
+use crate::stream::Stream;
+
 /// The kinds of connections that a mesh dials and accepts. The default is plain TCP, and nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
@@ -36,6 +38,12 @@ impl Security {
     /// Returns true if bytes may travel in plaintext: the mesh accepts or dials plain TCP.
     pub fn accepts_plain(&self) -> bool {
         self.to_dial().is_none() || self.accepts_both
+    }
+
+    /// Returns the reason why a TLS connection that began under other settings may neither become nor stay a link: its
+    /// peer's certificate is revoked.
+    pub(crate) fn revocation(&self, stream: &Stream) -> Option<String> {
+        stream.revocation(self.credentials.as_ref()?)
     }
 
     /// Returns true if a connection of this kind, TLS or plain TCP, may become or stay a link.

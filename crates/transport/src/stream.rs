@@ -7,7 +7,7 @@ use mio::event::Source;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use socket2::SockRef;
-use trireme_tls::{Role, Session};
+use trireme_tls::{Credentials, Role, Session};
 
 use crate::socket;
 
@@ -46,6 +46,14 @@ impl Stream {
         match self {
             Self::Plain(_) => None,
             Self::Tls(session) => Some(session.binding()),
+        }
+    }
+
+    /// Returns the reason why these credentials end this stream: its peer's certificate is revoked.
+    pub fn revocation(&self, credentials: &Credentials) -> Option<String> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(session) => session.revocation(credentials),
         }
     }
 

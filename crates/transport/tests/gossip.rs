@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -56,4 +57,36 @@ fn a_peer_that_tells_too_many_addresses_is_not_heeded() {
         std::thread::sleep(Duration::from_millis(20));
         listener.accept().is_ok()
     });
+}
+
+#[test]
+fn a_peer_that_connects_again_is_heeded_no_more() {
+    let a = Node::start(1, &[]);
+    let gossip = |addresses: std::ops::Range<u32>| {
+        let at = |i: u32| format!("127.2.{}.{}:1", i / 250, 1 + i % 250);
+        raw_frame(
+            5,
+            &Gossip(addresses.map(|i| ([77; 16], at(i))).collect()).encode(),
+        )
+    };
+    for id in 0..5u8 {
+        let mut talkative = join(&a, 10 + id);
+        let from = 200 * u32::from(id);
+        talkative.write_all(&gossip(from..from + 200)).unwrap();
+        // The frame behind the gossip tells that it was read.
+        talkative.write_all(&raw_frame(16, b"read")).unwrap();
+        let is_read = |event: &MeshEvent| matches!(event, MeshEvent::Frame { from, .. } if *from == [10 + id; 16]);
+        wait_until("read", || a.count(is_read) > 0);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let core = a.lock();
+    let called = core.events.iter().filter_map(|event| match event {
+        MeshEvent::Refused { address, .. } => Some(address.as_str()),
+        _ => None,
+    });
+    // Each connection alone would lead to 128 calls; the time that passes adds 16 in a second.
+    let called = called
+        .filter(|address| address.starts_with("127.2."))
+        .collect::<BTreeSet<_>>();
+    assert!(called.len() < 256, "{} calls", called.len());
 }

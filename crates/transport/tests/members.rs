@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::stranger::{joining, raw_frame};
+use common::stranger::{caller, hello, joining, raw_frame};
 use common::*;
 use trireme_transport::*;
 
@@ -104,4 +104,31 @@ fn silent_callers_of_one_address_keep_out_none_of_another() {
     slow.write_all(&said[4..]).unwrap();
     wait_linked(&a, 9);
     drop(crowd);
+}
+
+/// Under all circumstances: members, too, and as long as nobody is known.
+#[test]
+fn a_replica_has_few_links() {
+    let a = Node::start(1, &[]);
+    let join = |id| {
+        let who = Identity {
+            replica: [9; 16],
+            ..caller(id)
+        };
+        let mut stream = a.call();
+        let said = raw_frame(1, &hello(who).encode());
+        let said = [&PREAMBLE[..], &said, &raw_frame(2, &[0])].concat();
+        stream.write_all(&said).unwrap();
+        wait_linked(&a, id);
+        stream
+    };
+    let _another = join_from(&a, 1, 2);
+    wait_linked(&a, 2);
+    let mut held: Vec<TcpStream> = (10..16).map(join).collect();
+    let expected: Vec<PeerId> = [2, 12, 13, 14, 15].map(|id| [id; 16]).to_vec();
+    assert_eq!(a.linked(), expected);
+    a.lock().mesh.set_members(members(&[1, 2, 9]), true);
+    held.push(join(16));
+    let expected: Vec<PeerId> = [2, 13, 14, 15, 16].map(|id| [id; 16]).to_vec();
+    assert_eq!(a.linked(), expected);
 }

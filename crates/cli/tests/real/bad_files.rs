@@ -1,5 +1,5 @@
 //! Files that do not do: certificates, keys and lists are one line that names file and remedy, and no running link is
-//! dropped; a server that cannot write its `grastate.dat` ends.
+//! dropped, unless the peer is revoked; a server that cannot write its `grastate.dat` ends.
 
 use std::fs;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn views(trial: &Trial) -> String {
     trial.status(0, "wsrep_cluster_conf_id")
 }
 
-/// Node 1 takes `options`, and no link of its is dropped for them. Then it refuses node 3, which calls it anew.
+/// Node 1 takes `options`, and the view stays. Then it refuses node 3, which calls it anew.
 fn assert_kept_out(trial: &mut Trial, options: &str, words: &[&str]) {
     let before = views(trial);
     trial.set_option(0, options);

@@ -60,6 +60,8 @@ pub(super) struct State {
     /// `wsrep_trireme_is_leader`.
     pub is_leader: bool,
     pub plaintext_links: usize,
+    /// `wsrep_trireme_member_links`; None: an older release, which does not count them.
+    pub member_links: Option<usize>,
     /// `socket.ssl`.
     pub dials_tls: bool,
     /// `socket.dynamic`.
@@ -72,6 +74,17 @@ pub(super) struct State {
     pub has_secret: bool,
 }
 
+/// Undoes the last step, and the one before: the node dials plaintext again, since all nodes accept it but no other one
+/// dials it any more.
+pub(super) const BACK: &str = "repl.require_encryption=no;socket.dynamic=yes;socket.ssl=no";
+
+impl State {
+    /// The number of other members.
+    pub fn others(&self) -> usize {
+        self.size.saturating_sub(1)
+    }
+}
+
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let synced = if self.is_synced {
@@ -81,8 +94,10 @@ impl fmt::Display for State {
         };
         write!(
             f,
-            "{synced}, {} members, {} links in plaintext",
-            self.size, self.plaintext_links
+            "{synced}, {} members, {} links to them, {} links in plaintext",
+            self.size,
+            self.member_links.unwrap_or(0),
+            self.plaintext_links
         )
     }
 }

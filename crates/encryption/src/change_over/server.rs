@@ -26,6 +26,22 @@ pub fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
     })
 }
 
+/// A server, as the change needs it.
+pub(super) trait Node {
+    /// Its address.
+    fn endpoint(&self) -> &Endpoint;
+
+    /// Reads its state.
+    fn state(&mut self) -> Result<State, ChangeOverError>;
+
+    /// Sets provider options.
+    fn set_options(&mut self, options: &str) -> Result<(), DatabaseError>;
+
+    /// Waits until this node has applied everything that was committed before the call. The node asks the leader for
+    /// that position, and so uses its links.
+    fn reach_others(&mut self) -> Result<(), ChangeOverError>;
+}
+
 /// A connection to one server.
 pub(super) struct Server {
     endpoint: Endpoint,
@@ -39,12 +55,14 @@ impl Server {
             database: Database::new(login.clone(), TIMEOUT),
         }
     }
+}
 
-    pub fn endpoint(&self) -> &Endpoint {
+impl Node for Server {
+    fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    pub fn state(&mut self) -> Result<State, ChangeOverError> {
+    fn state(&mut self) -> Result<State, ChangeOverError> {
         let sql = |source| ChangeOverError::Sql {
             server: self.endpoint.clone(),
             source,
@@ -56,13 +74,12 @@ impl Server {
         })
     }
 
-    pub fn set_options(&mut self, options: &str) -> Result<(), DatabaseError> {
+    fn set_options(&mut self, options: &str) -> Result<(), DatabaseError> {
         let statement = format!("SET GLOBAL wsrep_provider_options = {}", quoted(options));
         self.database.rows(&statement, 0).map(drop)
     }
 
-    /// Makes this node use its links.
-    pub fn reach_others(&mut self) -> Result<(), ChangeOverError> {
+    fn reach_others(&mut self) -> Result<(), ChangeOverError> {
         self.database
             .catch_up()
             .map_err(|source| ChangeOverError::Sql {
@@ -93,6 +110,7 @@ fn read(sample: &Sample) -> Result<State, String> {
             && status("wsrep_local_state_comment") == "Synced",
         is_leader: status("wsrep_trireme_is_leader") == "1",
         plaintext_links: number("wsrep_trireme_plaintext_links"),
+        member_links: status("wsrep_trireme_member_links").parse().ok(),
         dials_tls: yes("socket.ssl"),
         accepts_both: yes("socket.dynamic"),
         has_files: !option("socket.ssl_cert").is_empty() && !option("socket.ssl_key").is_empty(),
@@ -131,6 +149,7 @@ mod tests {
             ("wsrep_cluster_size", "3"),
             ("wsrep_trireme_is_leader", "1"),
             ("wsrep_trireme_plaintext_links", "2"),
+            ("wsrep_trireme_member_links", "1"),
         ]);
         let options = "gcache.size = 1G; socket.dynamic = YES; socket.ssl_cert = /a\\;b; socket.ssl_key = /k; ";
         let variables = pairs(&[("wsrep_provider_options", options)]);
@@ -138,5 +157,8 @@ mod tests {
         assert!(state.is_leader && state.is_synced && state.accepts_both && state.has_files);
         assert!(!state.dials_tls && !state.is_required && !state.has_secret);
         assert_eq!((state.size, state.plaintext_links), (3, 2));
+        assert_eq!((state.member_links, state.others()), (Some(1), 2));
+        let older = read(&Sample::new(Vec::new(), Vec::new())).unwrap();
+        assert_eq!(older.member_links, None);
     }
 }

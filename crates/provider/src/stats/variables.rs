@@ -174,6 +174,8 @@ stats! {
         leaderships_needless: u64 = c"trireme_leaderships_needless" | c"trireme_offices_needless",
         /// Peers that are connected without TLS.
         plaintext_links: u64 = c"trireme_plaintext_links",
+        /// Other members with which this node is connected, with or without TLS.
+        member_links: u64 = c"trireme_member_links",
         /// 1: this node is the leader.
         is_leader: u64 = c"trireme_is_leader",
         /// The term in force.

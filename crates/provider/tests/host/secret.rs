@@ -55,6 +55,7 @@ fn a_cluster_goes_over_to_a_secret_and_changes_it_without_losing_a_commit() {
     Server::found(&[&a, &b]);
     let both = [&a, &b];
     assert_eq!(a.status("trireme_plaintext_links"), 1);
+    assert_eq!(a.status("trireme_member_links"), 1);
     let mut rows = under_load(&a, &b, "over", || {
         let file = file.display();
         set(

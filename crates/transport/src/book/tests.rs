@@ -23,8 +23,8 @@ fn dial(book: &mut AddressBook, address: &HostPort, found: Vec<SocketAddr>) -> O
 #[test]
 fn pauses_grow_and_learnt_addresses_fade() {
     let mut book = AddressBook::new(PACE);
-    book.add(at("seed"), true, 0);
-    book.add(at("learnt"), false, 0);
+    book.add_seed(at("seed"), 0);
+    book.learn(at("learnt"), 0, |_, _| false);
     let mut now_ms = 0;
     let mut pauses = Vec::new();
     while now_ms < 70_000 {
@@ -38,7 +38,7 @@ fn pauses_grow_and_learnt_addresses_fade() {
     assert_eq!(*pauses.last().unwrap(), 1000);
     assert_eq!(book.targets[&at("learnt")].pause_ms, 10_000);
     assert!(!book.due(now_ms, |_| false).contains(&at("learnt")));
-    book.add(at("learnt"), false, now_ms);
+    book.learn(at("learnt"), now_ms, |_, _| false);
     assert!(
         book.due(now_ms, |_| false).contains(&at("learnt")),
         "news of an address call it at once"
@@ -48,25 +48,25 @@ fn pauses_grow_and_learnt_addresses_fade() {
 #[test]
 fn hearsay_leaves_a_young_pause() {
     let mut book = AddressBook::new(PACE);
-    book.add(at("a"), false, 0);
+    book.learn(at("a"), 0, |_, _| false);
     book.failed(&at("a"), 100_000);
     (0..12).for_each(|_| book.failed(&at("a"), 200_000));
     assert_eq!(book.targets[&at("a")].pause_ms, PACE.slow_ms);
     let due = |book: &AddressBook, now_ms| book.due(now_ms, |_| false) == [at("a")];
-    book.add(at("a"), false, 200_999);
+    book.learn(at("a"), 200_999, |_, _| false);
     assert!(!due(&book, 200_999));
-    book.add(at("a"), false, 201_000);
+    book.learn(at("a"), 201_000, |_, _| false);
     assert!(due(&book, 201_000));
     book.failed(&at("a"), 201_000);
-    book.add(at("a"), true, 201_001);
+    book.add_seed(at("a"), 201_001);
     assert!(due(&book, 201_001), "an operator's word ends it");
 }
 
 #[test]
 fn linked_peers_and_oneself_are_not_called() {
     let mut book = AddressBook::new(PACE);
-    book.add(at("a"), true, 0);
-    book.add(at("::1"), true, 0);
+    book.add_seed(at("a"), 0);
+    book.add_seed(at("::1"), 0);
     assert_eq!(
         book.due(0, |_| true).len(),
         2,
@@ -82,7 +82,7 @@ fn linked_peers_and_oneself_are_not_called() {
         (vec![at("a")], Some(7))
     );
     book.slow_down(&at("a"), 7);
-    book.add(at("a"), false, 8);
+    book.learn(at("a"), 8, |_, _| false);
     assert!(
         book.due(10_006, |_| false).is_empty(),
         "hearsay does not hurry a call to who refused"
@@ -101,7 +101,7 @@ fn refused_means_every_address_of_the_name() {
     let mut book = AddressBook::new(PACE);
     let (v6, v4): (SocketAddr, SocketAddr) =
         ("[::1]:1".parse().unwrap(), "127.0.0.1:1".parse().unwrap());
-    book.add(at("a"), true, 0);
+    book.add_seed(at("a"), 0);
     assert_eq!(dial(&mut book, &at("a"), vec![v6, v4]), Some(v6));
     assert_eq!(
         book.connect_failed(&at("a"), ErrorKind::ConnectionRefused, 0),
@@ -125,7 +125,7 @@ fn a_refusal_elsewhere_proves_no_death() {
     let mut book = AddressBook::new(PACE);
     let [there, elsewhere]: [SocketAddr; 2] =
         ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().unwrap());
-    book.add(at("db1"), true, 0);
+    book.add_seed(at("db1"), 0);
     dial(&mut book, &at("db1"), vec![there]);
     book.answered(&at("db1"), [3; 16], [3; 16], there);
     let mut refused = |found: &[SocketAddr]| {
@@ -157,7 +157,7 @@ fn a_name_may_stand_for_several_nodes() {
     let mut book = AddressBook::new(PACE);
     let (own, b): (SocketAddr, SocketAddr) =
         ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
-    book.add(at("all"), true, 0);
+    book.add_seed(at("all"), 0);
     for order in [[own, b], [b, own]] {
         let mut next = dial(&mut book, &at("all"), order.to_vec());
         let mut called = Vec::new();
@@ -190,7 +190,7 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
     let (own, b): (SocketAddr, SocketAddr) =
         ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
     let is_listed_as_oneself = |book: &AddressBook| book.seeds().all(|(_, _, oneself)| oneself);
-    book.add(at("all"), true, 0);
+    book.add_seed(at("all"), 0);
     for now_ms in [0, PACE.slow_ms] {
         assert_eq!(book.due(now_ms, |_| false), [at("all")]);
         assert_eq!(dial(&mut book, &at("all"), vec![own]), Some(own));
@@ -218,14 +218,14 @@ fn a_name_of_oneself_alone_may_stand_for_others_later() {
 fn the_own_literal_address_is_never_called_again() {
     let mut book = AddressBook::new(PACE);
     let own = at("10.0.0.1");
-    book.add(own.clone(), true, 0);
+    book.add_seed(own.clone(), 0);
     dial(&mut book, &own, vec![own.literal().unwrap()]);
     assert_eq!(book.is_oneself(&own, true, 0), None);
-    book.add(own.clone(), false, 1);
+    book.learn(own.clone(), 1, |_, _| false);
     book.call_all(2);
     assert!(book.due(u64::MAX, |_| false).is_empty());
     assert!(book.seeds().all(|(_, _, oneself)| oneself));
-    book.add(own.clone(), true, 3);
+    book.add_seed(own.clone(), 3);
     assert_eq!(book.due(3, |_| false), [own], "unless an operator says so");
 }
 
@@ -233,26 +233,45 @@ fn the_own_literal_address_is_never_called_again() {
 fn learnt_addresses_are_bounded() {
     let mut book = AddressBook::new(PACE);
     for i in 0..MAX_LEARNT {
-        book.add(at(&i.to_string()), false, 0);
+        book.learn(at(&i.to_string()), 0, |_, _| false);
     }
-    book.add(at("late"), false, 0);
+    book.learn(at("late"), 0, |_, _| false);
     assert!(!book.targets.contains_key(&at("late")));
     book.failed(&at("7"), 5);
-    book.add(at("late"), false, 9);
+    book.learn(at("late"), 9, |_, _| false);
     assert!(book.targets.contains_key(&at("late")) && !book.targets.contains_key(&at("7")));
+}
+
+#[test]
+fn addresses_of_members_do_not_give_way() {
+    let mut book = AddressBook::new(PACE);
+    for i in 0..MAX_LEARNT {
+        book.learn(at(&i.to_string()), 0, |_, _| false);
+    }
+    let there: SocketAddr = "10.0.0.1:1".parse().unwrap();
+    for (learnt, replica, failed_ms) in [("7", [1; 16], 5), ("8", [2; 16], 6)] {
+        book.answered(&at(learnt), replica, replica, there);
+        book.failed(&at(learnt), failed_ms);
+    }
+    let is_member = |_: &PeerId, replica: &[u8; 16]| *replica == [1; 16];
+    for late in ["late", "later"] {
+        book.learn(at(late), 9, is_member);
+    }
+    let has = |address| book.targets.contains_key(&at(address));
+    assert!(has("7") && !has("8") && has("late") && !has("later"));
 }
 
 #[test]
 fn learnt_addresses_that_fail_for_long_are_forgotten() {
     let mut book = AddressBook::new(PACE);
     let there: SocketAddr = "10.0.0.1:1".parse().unwrap();
-    book.add(at("seed"), true, 0);
+    book.add_seed(at("seed"), 0);
     for (learnt, replica) in [("member", [1; 16]), ("gone", [2; 16])] {
-        book.add(at(learnt), false, 0);
+        book.learn(at(learnt), 0, |_, _| false);
         book.answered(&at(learnt), replica, replica, there);
     }
-    book.add(at("never met"), false, 0);
-    book.add(at("dialed"), false, 0);
+    book.learn(at("never met"), 0, |_, _| false);
+    book.learn(at("dialed"), 0, |_, _| false);
     let fail_all = |book: &mut AddressBook, now_ms| {
         for address in ["seed", "member", "gone", "never met", "dialed"] {
             book.failed(&at(address), now_ms);
@@ -271,16 +290,16 @@ fn learnt_addresses_that_fail_for_long_are_forgotten() {
 #[test]
 fn names_that_do_not_resolve_give_way() {
     let mut book = AddressBook::new(PACE);
-    book.add(at("seed"), true, 0);
+    book.add_seed(at("seed"), 0);
     book.resolving(&at("seed"));
     for i in 0..MAX_LEARNT {
-        book.add(at(&i.to_string()), false, 1);
+        book.learn(at(&i.to_string()), 1, |_, _| false);
         book.resolving(&at(&i.to_string()));
     }
     let found: SocketAddr = "192.0.2.1:1".parse().unwrap();
     assert_eq!(book.resolved(&at("0"), vec![found]), Some(found));
     for late in ["10.0.0.1", "10.0.0.2"] {
-        book.add(at(late), false, 2);
+        book.learn(at(late), 2, |_, _| false);
         assert_eq!(book.targets.len(), 1 + MAX_LEARNT);
         assert_eq!(book.due(2, |_| false), [at(late)]);
         dial(&mut book, &at(late), vec![found]);
@@ -295,9 +314,9 @@ fn names_that_do_not_resolve_give_way() {
 fn known_addresses_are_those_of_the_configuration() {
     let mut book = AddressBook::new(PACE);
     let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
-    book.add(at("10.0.0.1"), true, 0);
-    book.add(at("db2"), true, 0);
-    book.add(at("10.0.0.3"), false, 0);
+    book.add_seed(at("10.0.0.1"), 0);
+    book.add_seed(at("db2"), 0);
+    book.learn(at("10.0.0.3"), 0, |_, _| false);
     let known = |book: &AddressBook| [1, 2, 3].map(|last| book.has_ip(ip(last)));
     assert_eq!(known(&book), [true, false, false]);
     book.answered(&at("db2"), [2; 16], [2; 16], SocketAddr::new(ip(2), 1));

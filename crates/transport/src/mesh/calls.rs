@@ -12,7 +12,7 @@ use crate::connection::{Connection, State};
 use crate::handshaker::{Fault, Outcome, Task};
 use crate::mesh::Mesh;
 use crate::stream::Stream;
-use crate::{HostPort, MeshEvent, socket};
+use crate::{HostPort, MeshEvent, RejectReason, socket};
 
 impl Mesh {
     /// Calls every address whose call is due.
@@ -186,7 +186,13 @@ impl Mesh {
             match result {
                 // The protection may have changed since the handshake began.
                 Ok(stream) if !self.isolated && self.security.permits(stream.is_tls()) => {
-                    self.proven(stream, remote, target);
+                    match self.security.revocation(&stream) {
+                        None => self.proven(stream, remote, target),
+                        Some(text) => {
+                            let fault = Fault::Rejected(RejectReason::Tls, text);
+                            self.not_proven(remote, target, fault);
+                        }
+                    }
                 }
                 Ok(_) => self.called_in_vain(target),
                 Err(fault) => self.not_proven(remote, target, fault),

@@ -190,6 +190,24 @@ impl Mesh {
         self.connections.remove(token)?.target
     }
 
+    /// Ends the connections whose peers' certificates are revoked.
+    pub(super) fn drop_revoked(&mut self) {
+        let open = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.state != State::Closing);
+        let revoked = open.filter_map(|(token, c)| {
+            let reason = self.security.revocation(&c.stream)?;
+            Some((token, c.label(), reason))
+        });
+        let revoked: Vec<(usize, String, String)> = revoked.collect();
+        for (token, label, reason) in revoked {
+            let text = format!("ended the connection with {label}: {reason}");
+            self.reject(&label, RejectReason::Tls, text);
+            self.drop_connection(token, DownReason::Local);
+        }
+    }
+
     /// Ends all connections.
     pub(super) fn drop_all(&mut self, reason: &DownReason) {
         let tokens: Vec<usize> = self.connections.iter().map(|(token, _)| token).collect();

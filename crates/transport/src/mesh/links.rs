@@ -225,7 +225,8 @@ impl Mesh {
         let remote_ip = connection.remote.ip().to_canonical();
         if !self.connections.is_linked(&hello.identity.incarnation) {
             let replica = &hello.identity.replica;
-            match (self.members).room_for(replica, remote_ip, &self.connections) {
+            let room = (self.members).room_for(replica, key.as_ref(), remote_ip, &self.connections);
+            match room {
                 Ok(None) => {}
                 Ok(Some(oldest)) => self.drop_connection(oldest, DownReason::Local),
                 Err(refusal) => {
@@ -355,9 +356,6 @@ impl Mesh {
             self.book.established(target);
             (self.book).answered(target, id, info.replica, connection.remote);
         }
-        if let Ok(address) = HostPort::parse(&info.listen_addr, None) {
-            self.book.add(address, false, self.now_ms);
-        }
         if !known.is_empty() && !planted(Mutant::NewcomersNotTold) {
             connection.send_control(FrameKind::Gossip, &Gossip(known).encode());
         }
@@ -368,6 +366,7 @@ impl Mesh {
         }
         self.members.meet(&info);
         self.connections.link(id, token);
+        self.learn_address(&info.listen_addr);
         self.limit_frames(token);
         let info = Box::new(info);
         self.reports.push(MeshEvent::PeerUp { info, same_replica });
@@ -395,22 +394,30 @@ impl Mesh {
         }
     }
 
-    /// Calls members of the gossip with which this node is not connected, as long as the peer tells few of them.
+    /// Calls members of the gossip with which this node is not connected, as long as the peers at this IP address tell few
+    /// of them.
     fn learn(&mut self, token: usize, gossip: Gossip) {
         for (id, address) in gossip.0 {
             if id == self.hello.identity.incarnation || self.connections.is_linked(&id) {
                 continue;
             }
-            let Some(connection) = self.connections.get_mut(token) else {
+            let Some(connection) = self.connections.get(token) else {
                 return;
             };
-            if !connection.heed.takes(self.now_ms) {
+            let ip = connection.remote.ip().to_canonical();
+            if !self.heeds.takes(ip, self.now_ms) {
                 return;
             }
-            // An invalid address is ignored: it does no harm.
-            if let Ok(address) = HostPort::parse(&address, None) {
-                self.book.add(address, false, self.now_ms);
-            }
+            self.learn_address(&address);
+        }
+    }
+
+    /// Calls a peer at an address that it or another one has told. An invalid address is ignored: it does no harm.
+    fn learn_address(&mut self, address: &str) {
+        if let Ok(address) = HostPort::parse(address, None) {
+            self.book.learn(address, self.now_ms, |peer, replica| {
+                self.members.is_member(replica) || self.connections.is_linked(peer)
+            });
         }
     }
 }

@@ -48,7 +48,7 @@ impl Caller {
             .map(|node| node.local_addr().unwrap())
             .collect();
         let name = HostPort::parse("all:1", None).unwrap();
-        mesh.book.add(name.clone(), true, 0);
+        mesh.book.add_seed(name.clone(), 0);
         mesh.book.resolving(&name);
         mesh.resolved(name, found);
         Caller {
