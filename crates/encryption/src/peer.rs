@@ -18,8 +18,8 @@ use crate::check::{self, Expectation, Report};
 /// The time limit of the whole look at a peer. At most half of it is for connecting. The rest is longer than the 3 s
 /// after which a member gives up a handshake, so a member that has a verdict gives it within this time.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The first bytes that a member sends to a peer whose certificate it accepts (docs/wire-transport.md); behind them comes the
-/// framing version.
+/// The first bytes that a member sends to a peer whose certificate it accepts (docs/wire-transport.md). The framing
+/// version follows them.
 const PREAMBLE: [u8; 7] = *b"TRIREME";
 
 /// The reason why nothing is known of a peer's certificate.

@@ -148,8 +148,8 @@ impl Credentials {
         &self.trust
     }
 
-    /// Returns the reason why a session that began with other credentials must end: a certificate of the peer's chain is
-    /// on a revocation list of these. Other faults count for new sessions only, so that a wrong or an expired file does
+    /// Returns the reason why a session that began with other credentials must end: a certificate of the peer's chain
+    /// is on a revocation list of these. Other faults count for new sessions only, so that a wrong or an expired file does
     /// not end all sessions at once.
     pub(crate) fn revocation(&self, ssl: &SslRef, role: Role) -> Option<String> {
         let context = self.context(role);

@@ -115,7 +115,8 @@ impl AddressBook {
     }
 
     /// Adds an address that a peer has told, or ends the pause of a known one, unless it has just begun. If there are
-    /// too many, the one that has led nowhere for longest gives way, except those of needed peers (process and replica).
+    /// too many, the one that has led nowhere for longest gives way, except those of needed peers (process and
+    /// replica).
     pub fn learn(
         &mut self,
         address: HostPort,

@@ -139,8 +139,8 @@ impl Mesh {
     }
 
     /// Changes the protection of new connections, and calls at once all peers that are not connected. Existing connections
-    /// stay, except those that the new setting forbids, and those whose peers' certificates are revoked: these peers and this
-    /// node connect anew at once, if they may. Unfinished handshakes that it forbids end, too. A TLS handshake that
+    /// stay, except those that the new setting forbids, and those whose peers' certificates are revoked: these peers and
+    /// this node connect anew at once, if they may. Unfinished handshakes that it forbids end, too. A TLS handshake that
     /// began with former credentials may still lead to a link, unless the peer's certificate is revoked.
     pub fn set_security(&mut self, security: Security) {
         self.security = security;

@@ -394,8 +394,8 @@ impl Mesh {
         }
     }
 
-    /// Calls members of the gossip with which this node is not connected, as long as the peers at this IP address tell few
-    /// of them.
+    /// Calls members of the gossip with which this node is not connected, as long as the peers at this IP address tell
+    /// few of them.
     fn learn(&mut self, token: usize, gossip: Gossip) {
         for (id, address) in gossip.0 {
             if id == self.hello.identity.incarnation || self.connections.is_linked(&id) {
