@@ -82,7 +82,7 @@ impl Limits {
     }
 }
 
-/// What a node that is left out counts while it paces nobody.
+/// The counts of a node that is left out, while it paces nobody.
 #[derive(Debug)]
 struct FreeLoad {
     since_ms: u64,
