@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use openssl::asn1::{Asn1Time, Asn1TimeRef};
 use openssl::error::ErrorStack;
 use openssl::stack::Stack;
-use openssl::x509::{X509, X509CrlRef, X509Ref, X509StoreContext};
+use openssl::x509::{X509, X509CrlRef, X509Ref};
 use trireme_tls::{
     Credentials, Files, PRIVATE_REMEDY, authorities, certificate_fingerprint, days_until,
-    exposed_mode,
+    exposed_mode, verify,
 };
 
 use crate::{certificate, revocation};
@@ -239,11 +239,6 @@ pub(crate) fn verdict(
     for cert in between {
         chain.push(cert.clone())?;
     }
-    let mut context = X509StoreContext::new()?;
-    context.init(&store, leaf, &chain, |context| {
-        Ok(match context.verify_cert()? {
-            true => None,
-            false => Some(context.error().error_string().to_owned()),
-        })
-    })
+    let refused = verify(&store, leaf, &chain)?;
+    Ok(refused.map(|(result, _)| result.error_string().to_owned()))
 }

@@ -59,7 +59,7 @@ pub fn revocation_lists(pem: &[u8]) -> Result<Vec<X509Crl>, ErrorStack> {
 }
 
 /// Verifies a certificate. Returns None if it passes, or else OpenSSL's result and the certificate that does not pass.
-pub(crate) fn verify(
+pub fn verify(
     store: &X509StoreRef,
     leaf: &X509Ref,
     chain: &StackRef<X509>,

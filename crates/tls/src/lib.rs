@@ -26,7 +26,7 @@ mod session;
 pub mod testing;
 mod wire;
 
-pub use authorities::{authorities, is_same_name, revocation_lists};
+pub use authorities::{authorities, is_same_name, revocation_lists, verify};
 pub use certificate::{certificate_fingerprint, days_until};
 pub use credentials::{Credentials, Files};
 pub use error::TlsError;

@@ -20,14 +20,22 @@ fn node(ca: &Party, dir: &Path, name: &str) -> Files {
     }
 }
 
+/// Two nodes of an authority, which has its files in the directory, too.
+fn two_nodes(dir: &Path) -> (Files, Files) {
+    let ca = Party::authority("ca");
+    ca.write(dir, "ca");
+    (node(&ca, dir, "one"), node(&ca, dir, "other"))
+}
+
+fn read(files: &Files) -> Credentials {
+    Credentials::read(files).unwrap()
+}
+
 #[test]
 fn who_is_on_the_list_is_kept_out() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let ca = Party::authority("ca");
-    ca.write(dir, "ca");
-    let (one, other) = (node(&ca, dir, "one"), node(&ca, dir, "other"));
-    let read = |files: &Files| Credentials::read(files).unwrap();
+    let (one, other) = two_nodes(dir);
     // Nobody is on the first list.
     openssl_ca(dir, CA, &["-gencrl", "-out", "crl.pem"]);
     let (near, far) = shake(&read(&one), &read(&other));
@@ -56,10 +64,7 @@ fn without_a_list_of_the_authority_nobody_is_trusted() {
     elsewhere.write(dir, "ca");
     openssl_ca(dir, CA, &["-gencrl", "-out", "crl.pem"]);
     let (one, other) = (node(&ca, dir, "one"), node(&ca, dir, "other"));
-    let (acceptor, dialer) = shake(
-        &Credentials::read(&one).unwrap(),
-        &Credentials::read(&other).unwrap(),
-    );
+    let (acceptor, dialer) = shake(&read(&one), &read(&other));
     drop(acceptor);
     let text = dialer.unwrap_err().to_string();
     assert!(text.contains("have a new list made"), "{text}");
@@ -70,10 +75,7 @@ fn without_a_list_of_the_authority_nobody_is_trusted() {
 fn a_new_list_ends_the_sessions_of_those_who_are_on_it() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let ca = Party::authority("ca");
-    ca.write(dir, "ca");
-    let (one, other) = (node(&ca, dir, "one"), node(&ca, dir, "other"));
-    let read = |files: &Files| Credentials::read(files).unwrap();
+    let (one, other) = two_nodes(dir);
     let without_list = |files: &Files| Files {
         crl: String::new(),
         ..files.clone()
@@ -143,7 +145,7 @@ impl Between {
             fs::read_to_string(dir.join("crl.pem")).unwrap()
         });
         fs::write(&self.nodes[0].crl, lists.collect::<String>()).unwrap();
-        let [one, other] = (self.nodes.each_ref()).map(|files| Credentials::read(files).unwrap());
+        let [one, other] = (self.nodes.each_ref()).map(read);
         // The dialer is the first that sees a chain.
         let (_acceptor, dialer) = shake(&one, &other);
         dialer.err().map(|failure| failure.to_string())
