@@ -307,7 +307,7 @@ impl Certification {
             }
             let keys = record.keys();
             let count = budget.min(keys.len() - self.purged_keys);
-            for hash in keys.hashes().skip(self.purged_keys).take(count) {
+            for hash in keys.hashes_from(self.purged_keys).take(count) {
                 let early = if planted(Mutant::PurgedBeforeFloor) {
                     8
                 } else {

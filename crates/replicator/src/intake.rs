@@ -17,6 +17,18 @@ pub(crate) enum Entry {
     NonPrimary(Vec<Member>),
 }
 
+impl Entry {
+    /// Returns the number of bytes that stand for the time to process this entry: its payload, and a constant, since
+    /// many small entries take time, too.
+    pub(crate) fn cost_bytes(&self) -> usize {
+        const ENTRY_BYTES: usize = 1 << 10;
+        match self {
+            Entry::Delivered(Delivery::Submission { payload, .. }) => ENTRY_BYTES + payload.len(),
+            Entry::Delivered(Delivery::Configuration(_)) | Entry::NonPrimary(_) => ENTRY_BYTES,
+        }
+    }
+}
+
 /// The commit point is unknown: any number of entries may be on their way.
 const UNKNOWN: Position = Position::MAX;
 

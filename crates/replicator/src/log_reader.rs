@@ -120,22 +120,22 @@ impl LogReader {
 
     // --- for the intake
 
-    /// Reads back the next entries to be processed. Returns the number of bytes, or None if they cannot be read.
+    /// Reads back the next entries to be processed. Returns false if they cannot be read.
     pub(crate) fn read_entries(
         &mut self,
         context: &Context,
         intake: &mut Intake,
         history: &dyn History,
         out: &mut ActionQueue,
-    ) -> Option<usize> {
+    ) -> bool {
         let must_wait = self.again_ms.is_some();
-        let missing = intake.missing().filter(|_| !must_wait)?;
-        let before = self.memory.taken_bytes();
+        let Some(missing) = intake.missing().filter(|_| !must_wait) else {
+            return false;
+        };
         let max_bytes = piece_bytes(context.options()).min(self.room(context.options()));
         let found = read(missing, max_bytes, history);
         let restored = found.map(|found| intake.restore(found, &self.memory));
         self.was_read_back(context, missing.first, restored, out)
-            .then(|| self.memory.taken_bytes() - before)
     }
 
     /// Takes in the result of a read: the number of payloads that were restored from the one at `position` on. Returns
@@ -187,7 +187,7 @@ fn piece_bytes(options: &Options) -> usize {
     most_bytes.min(options.queue_bytes / 4)
 }
 
-/// Returns true if enough was read back in one go.
+/// Returns true if this is enough to process in one go.
 pub(crate) fn is_a_slice(options: &Options, bytes: usize) -> bool {
     let slice_bytes = options.thresholds.slice_bytes;
     bytes >= slice_bytes.min(options.queue_bytes).max(1)

@@ -290,8 +290,8 @@ impl Replicator {
         joiner.pull_control_state();
         if let Some(sender) = joiner.use_control_state() {
             self.begin_transfer(Some(sender));
+            self.process_intake(history);
         }
-        self.process_intake(history);
         let mut joiner = self.joiner();
         joiner.retry_state_request();
         let mut step = Step::Taken;

@@ -15,8 +15,8 @@ pub struct Thresholds {
     pub report_ms: u64,
     /// Bytes of waiting payloads that are read back from the log at once.
     pub read_back_bytes: usize,
-    /// Bytes that are read back in one go to be processed: meanwhile the lock is held, and other members wait for a
-    /// sign of life.
+    /// Bytes of entries that have waited and are processed in one go: meanwhile the lock is held, and other members wait
+    /// for a sign of life.
     pub slice_bytes: usize,
     /// Size of the chunks of a control state, in bytes.
     pub chunk_bytes: usize,

@@ -51,7 +51,7 @@ pub struct Loss {
     pub kind: ConflictKind,
     /// Its own seqno; None: it was not ordered.
     pub seqno: Option<Seqno>,
-    /// The winner; None: a local statement, or a write-set that the order no longer knows.
+    /// The winner; None: a local statement, a view, or a write-set that the order no longer knows.
     pub winner: Option<Winner>,
 }
 

@@ -298,7 +298,9 @@ impl Executor {
             .abort(victim, is_executing, bf_seqno, &mut self.order);
         if abort.code == Code::Ok {
             let seqno = Some(abort.seqno).filter(|seqno| *seqno > 0);
-            let winner = winner(context, bf_seqno);
+            // A view closes streaming transactions, and passes its number for a seqno.
+            let by_view = self.queue.is_in_view();
+            let winner = winner(context, bf_seqno).filter(|_| !by_view);
             (self.conflicts).was_aborted(victim, seqno, winner, (abort.is_sent, is_known));
         }
         let answer_of = |code| match code {

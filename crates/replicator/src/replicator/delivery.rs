@@ -45,31 +45,45 @@ impl Replicator {
         }
     }
 
-    /// Processes the delivered entries, as long as nothing forbids it. Of entries that must be read back, only a part.
+    /// Processes the delivered entries, as long as nothing forbids it, and a slice of them at most
+    /// ([`Self::has_more_to_process`]).
     pub(super) fn process_intake(&mut self, history: &dyn History) {
-        let mut read_bytes = 0;
+        let mut taken_bytes = 0;
         while self.context.control().is_some() {
-            if self.intake.next_is_missing() {
-                if is_a_slice(self.context.options(), read_bytes) {
-                    break; // see `next_deadline_ms`
-                }
-                let Some(bytes) = self.read_back_entries(history) else {
-                    break;
-                };
-                read_bytes += bytes;
+            if self.intake.is_empty() {
+                return self.keep_up();
             }
-            if self.deliveries_are_stopped() && !self.next_passes_a_pause() {
+            if is_a_slice(self.context.options(), taken_bytes)
+                || self.intake.next_is_missing() && !self.read_back_entries(history)
+                || self.pauses_next()
+            {
                 break;
             }
-            match self.intake.pop() {
-                Some((position, Entry::Delivered(delivery))) => self.process(position, delivery),
-                Some((_, Entry::NonPrimary(component))) => self.show_non_primary(component),
-                None => return self.keep_up(),
+            let Some((position, entry)) = self.intake.pop() else {
+                break; // it was read back
+            };
+            taken_bytes += entry.cost_bytes();
+            match entry {
+                Entry::Delivered(delivery) => self.process(position, delivery),
+                Entry::NonPrimary(component) => self.show_non_primary(component),
             }
         }
     }
 
-    fn read_back_entries(&mut self, history: &dyn History) -> Option<usize> {
+    /// Returns true if the next event can process entries, which were more than a slice. A paused node must read the
+    /// next one back to see whether it may pass.
+    pub(super) fn has_more_to_process(&self) -> bool {
+        self.context.control().is_some()
+            && !self.intake.is_empty()
+            && (self.intake.next_is_missing() || !self.pauses_next())
+    }
+
+    /// Returns true if the node is paused, and the next entry has to wait for the end of that.
+    fn pauses_next(&self) -> bool {
+        self.deliveries_are_stopped() && !self.next_passes_a_pause()
+    }
+
+    fn read_back_entries(&mut self, history: &dyn History) -> bool {
         (self.log_reader).read_entries(&self.context, &mut self.intake, history, &mut self.out)
     }
 

@@ -35,8 +35,6 @@ impl Replicator {
                 Some((self.retention).report_deadline_ms(&self.context.options().thresholds))
             }
         };
-        // Entries that wait should be read back and processed at once.
-        let has_more = self.context.control().is_some() && self.intake.next_is_missing();
         let again = (self.submissions).again_at_ms(self.context.now_ms());
         // A deadline that has passed waits for another event: an early tick would not help.
         stage
@@ -50,7 +48,7 @@ impl Replicator {
             .chain(
                 self.log_reader
                     .again_ms()
-                    .or_else(|| has_more.then_some(self.context.now_ms())),
+                    .or_else(|| self.has_more_to_process().then_some(self.context.now_ms())),
             )
             .min()
     }

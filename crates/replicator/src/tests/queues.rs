@@ -4,7 +4,7 @@ use trireme_certification::KeyType;
 
 use super::driver::{Cluster, draft, incarnation};
 use super::server::Happened;
-use crate::{Event, Gtid, Seqno, Unread};
+use crate::{Event, Gtid, Options, Seqno, Unread};
 
 /// Data of each write-set; with its keys it is somewhat more.
 const DATA_BYTES: usize = 1_000;
@@ -121,6 +121,41 @@ fn a_paused_node_holds_no_more_than_the_bound() {
         "not all at once, under the lock"
     );
     apply_all(&mut cluster, 1);
+    cluster.settle();
+    cluster.assert_settled();
+    assert_equal(&cluster);
+}
+
+#[test]
+fn what_waited_in_memory_is_processed_a_slice_at_a_time() {
+    const SLICE: u64 = 5;
+    let mut cluster = Cluster::of(2);
+    let mut options = Options::default();
+    options.thresholds.slice_bytes = SLICE as usize * (DATA_BYTES + 1_024);
+    cluster.event(1, Event::SetOptions(options));
+    assert!(cluster.call(1, |ticket| Event::Pause { ticket }).is_some());
+    commit(&mut cluster, 50);
+    while cluster.deliver(1) {}
+    let lags = |cluster: &Cluster| {
+        let top = |node: usize| {
+            cluster.nodes[node]
+                .replicator
+                .last_seqno()
+                .expect("in step")
+        };
+        (top(0) - top(1)) as u64
+    };
+    let at_first = lags(&cluster);
+    assert!(at_first >= 50);
+    cluster.call(1, |ticket| Event::Resume { ticket });
+    let mut left = at_first;
+    while left > 0 {
+        let now = lags(&cluster);
+        assert!(now < left && left - now <= SLICE, "{left}, then {now}");
+        left = now;
+        assert_eq!(cluster.tick_now(1), left > 0, "the rest is due at once");
+    }
+    assert_eq!(cluster.nodes[1].replicator.read_back_count(), 0);
     cluster.settle();
     cluster.assert_settled();
     assert_equal(&cluster);

@@ -44,6 +44,32 @@ fn a_victim_that_executes_fails_unordered() {
     assert_eq!(cluster.status(0).conflicts, counts);
 }
 
+/// The server passes the number of the view, which may be the seqno of an innocent write-set.
+#[test]
+fn a_view_that_closes_a_transaction_is_no_winner() {
+    let mut cluster = Cluster::of(2);
+    let winner_of = |cluster: &mut Cluster, victim| {
+        cluster.call(0, |ticket| Event::Abort {
+            ticket,
+            bf_seqno: 1,
+            victim,
+            executing: true,
+        });
+        let released = cluster.call(0, |ticket| Event::Release {
+            ticket,
+            trx: victim,
+        });
+        let loss = released.expect("at once").loss.expect("it lost");
+        loss.winner.map(|winner| winner.seqno)
+    };
+    assert_eq!(winner_of(&mut cluster, 77), Some(1));
+    cluster.add(Gtid::UNDEFINED);
+    while !cluster.take_work(0) {
+        assert!(cluster.deliver(0), "the view comes");
+    }
+    assert_eq!(winner_of(&mut cluster, 78), None);
+}
+
 #[test]
 fn a_victim_in_flight_that_passes_is_replayed() {
     let mut cluster = Cluster::of(2);
