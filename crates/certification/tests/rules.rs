@@ -1,5 +1,7 @@
 //! One test per rule that is easily broken, by name.
 
+use std::time::{Duration, Instant};
+
 use trireme_certification::{
     Certification, DEFAULT_MAX_LENGTH, DecodeError, KeySet, KeySetBuilder, KeyType, Outcome,
     Request, Seqno, Verdict,
@@ -283,6 +285,25 @@ fn a_purge_is_spread_over_calls_and_ends() {
         digest,
         "what is below the floor is no part of the state"
     );
+}
+
+#[test]
+fn a_purge_costs_as_much_at_the_end_of_a_large_write_set_as_at_its_beginning() {
+    let mut node = Node::new();
+    let rows: Vec<[u8; 4]> = (0..100_000u32).map(u32::to_be_bytes).collect();
+    let keys: Vec<[&[u8]; 1]> = rows.iter().map(|row| [row as &[u8]]).collect();
+    let keys: Vec<(&[&[u8]], KeyType)> = keys.iter().map(|key| (key.as_slice(), Update)).collect();
+    node.write(A, 0, &keys);
+    let mut times = Vec::new();
+    while node.0.len() > 0 {
+        let begin = Instant::now();
+        (0..100).for_each(|_| node.0.cut(1));
+        times.push(begin.elapsed());
+    }
+    // The fastest of some: the machine may be busy with something else.
+    let fastest = |times: &[Duration]| times.iter().min().copied().expect("some");
+    let (first, last) = (&times[..5], &times[times.len() - 6..times.len() - 1]);
+    assert!(fastest(last) < 10 * fastest(first), "{times:?}");
 }
 
 #[test]
