@@ -173,12 +173,17 @@ impl Changes {
         if next == *current || next.members.iter().all(|m| m.incarnation != known.me()) {
             return None;
         }
-        let timeout_ms = known.context.config().suspect_timeout_ms;
+        let config = known.context.config();
+        let timeout_ms = match planted(Mutant::SilentMemberCounts) {
+            true => config.suspect_timeout_ms,
+            false => config.leader_timeout_ms,
+        };
         if known.hears_majority(timeout_ms, &next) && can_elect(known, &next) {
             return Some(Proposal::View(next));
         }
-        // No majority could commit this configuration: a restarted process has no vote at first. When the other members
-        // have been silent for long enough, the proposal removes them, and can be committed.
+        // No majority would commit this configuration now, and a proposal cannot be taken back: if a silent member whose
+        // vote it needs never returns, one that leaves or restarts could not help any more. When the silent members have
+        // been silent for long enough, the proposal removes them.
         *self = requested;
         None
     }

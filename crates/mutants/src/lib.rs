@@ -90,6 +90,7 @@ mutants! {
         duplicate_ordered: DuplicateOrdered,
         outdated_view_elects: OutdatedViewElects,
         two_pending_views: TwoPendingViews,
+        silent_member_counts: SilentMemberCounts,
         joiner_votes_at_once: JoinerVotesAtOnce,
         evicted_delivered: EvictedDelivered,
         withdrawn_kept: WithdrawnKept,

@@ -60,6 +60,7 @@ schedules! {
     joins_beside_held_leader,
     outdated_view,
     two_pending_views,
+    leaves_beside_silent,
     joiner_dies,
     promise_forgotten,
     behind_the_floor,
