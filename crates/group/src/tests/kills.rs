@@ -8,7 +8,7 @@ use crate::entry::{Body, Entry};
 use crate::event::{Event, RecoveredLog};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
-use crate::message::{Append, Join, Message, Status, Summary, WireBody, WireEntry};
+use crate::message::{Append, ComponentState, Join, Message, Status, Summary, WireBody, WireEntry};
 use crate::tail::SUMMARY_RUNS_SENT;
 
 /// The longest frame of a process that is no member (docs/wire-transport.md).
@@ -222,6 +222,49 @@ fn a_peer_that_is_promised_a_high_term_stops_no_election() {
     assert_eq!(cores.nodes[1].group.term(), term);
     cores.kill(stranger);
     elect_another(&mut cores, 20_000);
+}
+
+/// A new node joins the cluster all the same, although it has promised nothing yet: the number is a step above its own.
+#[test]
+fn a_peer_that_is_promised_a_high_term_locks_no_new_node_out() {
+    let mut cores = Cores::of(3);
+    let term = far_term(&cores, 5);
+    let stranger = cores.start(member(5), Default::default());
+    cores.say(stranger, 1, Message::Prepare { term, forced: None });
+    cores.kill(stranger);
+    cores.pass(20_000);
+    assert!(cores.nodes[0].group.term().number > NUMBER_STEP_MAX);
+    let joiner = cores.start(member(6), Default::default());
+    cores.pass(5_000);
+    assert!(cores.members(joiner).contains(&"node6"));
+    assert_eq!(cores.component_state(joiner), ComponentState::Primary);
+}
+
+/// Only a leader's number counts without bound, and only for a process that has no history to lose.
+#[test]
+fn a_new_node_believes_a_far_number_of_a_leader_only() {
+    let mut cores = Cores::none();
+    let liar = cores.start(member(5), Default::default());
+    let new = cores.start(member(6), Default::default());
+    let (number, replica) = (2 * NUMBER_STEP_MAX, replica(5));
+    let term = Term { number, replica };
+    let status = |leader| {
+        Message::Status(Status {
+            term,
+            leader,
+            component_state: ComponentState::Primary,
+            history: HISTORY,
+            ..Status::default()
+        })
+    };
+    cores.say(liar, new, Message::Prepare { term, forced: None });
+    cores.say(liar, new, status(false));
+    let group = &cores.nodes[new].group;
+    assert_eq!(group.term(), Term::default());
+    let heard = group.peers.status_of(cores.incarnation(liar));
+    assert!(heard.is_none_or(|status| status.term == Term::default()));
+    cores.say(liar, new, status(true));
+    assert_eq!(cores.nodes[new].group.term(), term);
 }
 
 /// A member that lags behind would take its long frames for a stranger's, and drop the link again and again.
