@@ -387,6 +387,58 @@ fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
     }
 }
 
+/// The replicas and processes of which this node keeps something.
+fn kept(cores: &Cores, node: usize) -> [usize; 2] {
+    let group = &cores.nodes[node].group;
+    [group.acks.len(), group.peers.names().len()]
+}
+
+/// Their data directories go with them: each has new ids.
+#[test]
+fn of_members_that_die_nothing_is_kept_once_a_view_is_without_them() {
+    let mut cores = Cores::of(3);
+    for node in 3..8 {
+        cores.start(member(node), Default::default());
+        cores.pass(1_000);
+        cores.all_joined();
+        cores.pass(1_000);
+        assert_eq!(cores.members(0).len(), 4);
+        cores.kill(node);
+        cores.refuses(node);
+        cores.pass(1_000);
+        assert_eq!(cores.members(0).len(), 3);
+    }
+    for node in 0..3 {
+        assert_eq!(kept(&cores, node), [2, 2], "node {node}");
+    }
+}
+
+/// It disconnects while its view is pending, and the next leader does not have that view.
+#[test]
+fn of_a_joiner_whose_view_is_dropped_nothing_is_kept_after_the_next_view() {
+    let mut cores = Cores::of(3);
+    cores.lost = |message| matches!(message, Message::Append(_));
+    let joiner = cores.start(member(5), Default::default());
+    cores.part(&[joiner], &[1, 2]);
+    cores.pass(500);
+    let listed = |cores: &Cores| {
+        let latest = cores.nodes[0].group.log.latest();
+        latest.member(member(5).incarnation).is_some()
+    };
+    assert!(listed(&cores), "the view is pending");
+    cores.kill(joiner);
+    cores.part(&[0], &[1, 2]);
+    cores.lost = |_| false;
+    cores.pass(2_000);
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert!(!listed(&cores) && !cores.nodes[0].group.is_leader());
+    cores.start(member(6), Default::default());
+    cores.pass(5_000);
+    assert_eq!(cores.members(0).len(), 4);
+    assert_eq!(kept(&cores, 0), [3, 3]);
+}
+
 fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {
     let entry = |(position, number, body)| Entry {
         position,
