@@ -106,11 +106,15 @@ impl Acks {
         }
     }
 
-    /// A process is gone. Keeps its acknowledgement only if the configuration lists its replica: otherwise this map
-    /// would keep every id that ever connected. If such a process returns, it acknowledges again.
-    pub(crate) fn gone(&mut self, incarnation: Incarnation, has_seat: impl Fn(ReplicaId) -> bool) {
+    /// Keeps the acknowledgements of these processes, and of replicas with a seat. Otherwise this map would keep every id
+    /// that ever connected. If another process returns, it acknowledges again.
+    pub(crate) fn keep(
+        &mut self,
+        has_seat: impl Fn(ReplicaId) -> bool,
+        is_up: impl Fn(Incarnation) -> bool,
+    ) {
         self.0
-            .retain(|replica, ack| ack.incarnation != incarnation || has_seat(*replica));
+            .retain(|replica, ack| has_seat(*replica) || is_up(ack.incarnation));
     }
 
     #[cfg(test)]
@@ -140,9 +144,10 @@ mod tests {
         acks.record(replica, process(2), term(1), 1);
         assert_eq!(acks.of_process(replica, process(1), term(3)), 0);
         assert_eq!(acks.of_process(replica, process(2), term(1)), 1);
-        acks.gone(process(2), |_| true);
+        acks.keep(|_| true, |_| false);
+        acks.keep(|_| false, |incarnation| incarnation == process(2));
         assert_eq!(acks.len(), 1);
-        acks.gone(process(2), |_| false);
+        acks.keep(|_| false, |incarnation| incarnation == process(1));
         assert_eq!(acks.len(), 0);
     }
 }

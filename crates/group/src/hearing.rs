@@ -44,7 +44,7 @@ impl Group {
         if self.log.latest().member(incarnation).is_none() {
             self.peers.forget(incarnation);
             let has_seat = |replica| self.log.has_seat(replica);
-            self.acks.gone(incarnation, has_seat);
+            self.acks.keep(has_seat, |peer| self.peers.is_up(peer));
         }
         if let Some(leader) = self.role.leader_mut() {
             leader.replication.forget(incarnation);

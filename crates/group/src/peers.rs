@@ -95,11 +95,10 @@ impl Peers {
         self.0.remove(&incarnation);
     }
 
-    /// The process has left the view: it is of interest only while it is connected.
-    pub(crate) fn left(&mut self, incarnation: Incarnation) {
-        if !self.is_up(incarnation) {
-            self.0.remove(&incarnation);
-        }
+    /// Forgets the processes that are neither connected nor members: they have left the view, or their view was dropped.
+    pub(crate) fn keep(&mut self, is_member: impl Fn(Incarnation) -> bool) {
+        self.0
+            .retain(|incarnation, peer| peer.up || is_member(*incarnation));
     }
 
     /// The peer's listener refused a connection: the process is dead, unless it is connected (rule 10).

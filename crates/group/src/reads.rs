@@ -1,8 +1,8 @@
 //! Current reads (rule 17).
 //!
-//! In: readers, and the members' log ends. Out: questions to members, and read points. A majority is asked for its log
-//! ends: no acknowledged commit lies beyond the greatest of them (one round trip, no lease). A read point is told only
-//! when it is committed here: until then it may lie in a suffix that the next leader does not have.
+//! In: readers, and the members' log ends. Out: questions to members, and read points. The voters are asked for their log
+//! ends: no acknowledged commit lies beyond the ends of any majority (one round trip, no lease). A read point is told
+//! only when it is committed here: until then it may lie in a suffix that the next leader does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ impl Reads {
         out
     }
 
-    /// Takes the end of a replica's log in the term in force.
+    /// Takes the end of a voter's log in the term in force.
     pub(crate) fn end_told(
         &mut self,
         known: Known,
@@ -105,7 +105,9 @@ impl Reads {
         own_end: Option<Position>,
     ) -> Vec<ReadOutput> {
         let mut out = Vec::new();
-        if let Some(current) = self.round.as_mut().filter(|current| current.id == round) {
+        let is_voter = voters(known).any(|m| m.replica == replica);
+        let current = self.round.as_mut();
+        if let Some(current) = current.filter(|current| current.id == round && is_voter) {
             current.ends.insert(replica, end);
             self.finish(known, own_end, &mut out);
         }
@@ -130,16 +132,11 @@ impl Reads {
         let round = self.round.as_ref()?;
         // Ask the process that speaks for the replica: a restarted member acknowledges under its new incarnation before
         // a view lists that.
-        let latest = known.log.latest().members.iter();
-        let voters = latest
-            .chain(&known.log.committed().configuration.members)
-            .filter(|m| m.weight > 0 && m.replica != known.my_replica())
-            .filter(|m| !round.ends.contains_key(&m.replica))
-            .filter_map(|m| known.voice(m.replica));
-        let voters: BTreeSet<Incarnation> = voters.collect();
+        let silent = voters(known).filter(|m| !round.ends.contains_key(&m.replica));
+        let of: BTreeSet<Incarnation> = silent.filter_map(|m| known.voice(m.replica)).collect();
         Some(ReadOutput::Ask {
             round: round.id,
-            of: voters.into_iter().collect(),
+            of: of.into_iter().collect(),
         })
     }
 
@@ -147,21 +144,19 @@ impl Reads {
         let (Some(round), Some(own_end)) = (&self.round, own_end) else {
             return;
         };
-        let position = round.ends.values().copied().fold(own_end, Position::max);
-        if position > own_end {
-            // The missing entries may hold a configuration. They are on their way, and the reader must wait for them
-            // anyway.
-            return;
-        }
+        // A longer log counts once this one is as long: its entries may hold a configuration. Any other majority proves
+        // as much, so one log end, true or false, holds nobody up.
+        let reaches_own = |end: &Position| *end <= own_end;
+        let counts = |m: &Member| {
+            m.replica == known.my_replica() || round.ends.get(&m.replica).is_some_and(reaches_own)
+        };
         let answered = |configuration: &Configuration| {
-            let has =
-                |m: &Member| m.replica == known.my_replica() || round.ends.contains_key(&m.replica);
-            configuration.is_majority(configuration.weight_of(has))
+            configuration.is_majority(configuration.weight_of(counts))
         };
         if known.log.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.round.take();
             let tokens = round.map(|round| round.tokens).unwrap_or_default();
-            self.uncommitted.push((position, tokens));
+            self.uncommitted.push((own_end, tokens));
             self.tell_points(known, out);
         }
     }
@@ -180,6 +175,13 @@ impl Reads {
             out.extend(points.map(|token| ReadOutput::Point { token, position }));
         }
     }
+}
+
+/// The other replicas whose log ends count: those with a vote in the newest configuration or the committed one.
+fn voters(known: Known<'_>) -> impl Iterator<Item = &Member> {
+    let latest = known.log.latest().members.iter();
+    let members = latest.chain(&known.log.committed().configuration.members);
+    members.filter(move |m| m.weight > 0 && m.replica != known.my_replica())
 }
 
 #[cfg(test)]
@@ -222,6 +224,45 @@ mod tests {
         let (token, position) = (7, 1);
         let point = ReadOutput::Point { token, position };
         assert_eq!(reads.pursue(known, true, Some(1)), [point]);
+    }
+
+    /// A log end that nothing reaches, of a voter or of another process, holds no reader up.
+    #[test]
+    fn a_false_end_counts_in_no_majority() {
+        let mut fixture = of_three();
+        fixture.log.commit_next();
+        let stranger = member(4);
+        (fixture.peers).connect(stranger.replica, stranger.incarnation, 0);
+        let known = fixture.known();
+        let mut reads = Reads::default();
+        reads.ask(7);
+        reads.pursue(known, true, Some(1));
+        for liar in [&stranger, &member(2)] {
+            let from = (liar.replica, 1 << 61);
+            assert_eq!(reads.end_told(known, from, 1, Some(1)), []);
+        }
+        let ends = |reads: &Reads| reads.round.as_ref().map(|round| round.ends.len());
+        assert_eq!(ends(&reads), Some(1), "nothing is kept of a stranger");
+        let (token, position) = (7, 1);
+        let point = ReadOutput::Point { token, position };
+        let from = (member(3).replica, 1);
+        assert_eq!(reads.end_told(known, from, 1, Some(1)), [point]);
+    }
+
+    /// The only majority with an answer has a voter whose log is longer: the entries between may be acknowledged.
+    #[test]
+    fn a_longer_log_counts_once_the_own_one_is_as_long() {
+        let mut fixture = of_three();
+        fixture.log.commit_next();
+        let known = fixture.known();
+        let mut reads = Reads::default();
+        reads.ask(7);
+        reads.pursue(known, true, Some(1));
+        let from = (member(2).replica, 3);
+        assert_eq!(reads.end_told(known, from, 1, Some(1)), []);
+        assert_eq!(reads.pursue(known, true, Some(2)), []);
+        assert_eq!(reads.pursue(known, true, Some(3)), [], "not committed");
+        assert_eq!(reads.uncommitted, [(3, vec![7])]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) struct Validation<'a> {
 
 impl Validation<'_> {
     /// Returns false for a message that no correct member sends. Only this function judges term numbers, see
-    /// [`Validation::believes_number`].
+    /// [`Validation::believes_number`] and [`Validation::believes_heartbeat`].
     pub(crate) fn accepts(self, from: Incarnation, message: &Message) -> bool {
         let term = |term: &Term| self.believes_number(term.number);
         // A process that claims this node's replica id has no say in this node's votes (rule 14).
@@ -39,7 +39,7 @@ impl Validation<'_> {
             replica != Some(self.known.my_replica())
         };
         match message {
-            Message::Status(status) => term(&status.term) && is_status(status),
+            Message::Status(status) => self.believes_heartbeat(status) && is_status(status),
             Message::Append(append) => {
                 term(&append.term) && consistent(append) && self.has_room_for_overrides(append)
             }
@@ -100,8 +100,18 @@ impl Validation<'_> {
     /// every further step upwards needs a promise that this member has written first, and no peer can drive it to the
     /// end of all numbers.
     fn believes_number(self, number: u64) -> bool {
-        COUNTING.reaches(number)
-            && number <= self.vote.persisted().number.saturating_add(NUMBER_STEP_MAX)
+        let step_max = self.vote.persisted().number.saturating_add(NUMBER_STEP_MAX);
+        // A number that is promised already drives nobody upwards.
+        COUNTING.reaches(number) && number <= step_max.max(self.vote.promised().number)
+    }
+
+    /// The one exception: a process without a history believes any leader's number. It has missed all elections, and
+    /// one false `Prepare` makes the cluster's number greater than a step. It follows whichever leader it meets, so a
+    /// false number does it no harm that a false history could not do.
+    fn believes_heartbeat(self, status: &Status) -> bool {
+        let is_new = self.known.log.committed().history.is_nil();
+        let number = status.term.number;
+        self.believes_number(number) || is_new && status.leader && COUNTING.reaches(number)
     }
 
     /// True if the log, together with these entries, has no more forced views than a history may have.
@@ -292,7 +302,7 @@ mod tests {
     use crate::group::Group;
     use crate::ids::Position;
     use crate::ids::{ReplicaId, Uuid};
-    use crate::message::WireEntry;
+    use crate::message::{ComponentState, WireEntry};
 
     fn append(entries: &[(Position, u64)]) -> Append {
         let wire = |(position, number): &(Position, u64)| WireEntry {
@@ -453,5 +463,28 @@ mod tests {
             },
         );
         assert_eq!(group.term(), Term::default());
+    }
+
+    /// The leader's next messages may come before the promise of its far term is on disk.
+    #[test]
+    fn a_promised_term_is_believed_before_it_is_on_disk() {
+        let (mut group, replica, peer) = connected();
+        let number = 3 * NUMBER_STEP_MAX;
+        let term = Term { number, replica };
+        let message = Message::Append(Append {
+            term,
+            ..append(&[])
+        });
+        assert_eq!(told(&mut group, 2, peer, message.clone()).len(), 1);
+        let status = Message::Status(Status {
+            term,
+            leader: true,
+            component_state: ComponentState::Primary,
+            history: Uuid([7; 16]),
+            ..Status::default()
+        });
+        assert!(told(&mut group, 20_000, peer, status).is_empty());
+        assert_eq!(group.term(), term);
+        assert!(told(&mut group, 20_000, peer, message).is_empty());
     }
 }

@@ -136,15 +136,10 @@ impl Replica<'_> {
             // would become non-primary again.
             self.membership().announce();
         }
-        let left: Vec<Incarnation> = before
-            .members
-            .iter()
-            .map(|m| m.incarnation)
-            .filter(|m| now.member(*m).is_none())
-            .collect();
-        for incarnation in left {
-            self.peers.left(incarnation);
-        }
+        let is_member = |m| now.member(m).is_some() || latest.member(m).is_some();
+        self.peers.keep(is_member);
+        let has_seat = |replica| self.log.has_seat(replica);
+        self.acks.keep(has_seat, |peer| self.peers.is_up(peer));
         if now.member(me).is_none() && (before.member(me).is_some() || self.loses_seat(before, now))
         {
             self.membership().excluded();

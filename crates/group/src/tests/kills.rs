@@ -8,7 +8,7 @@ use crate::entry::{Body, Entry};
 use crate::event::{Event, RecoveredLog};
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Term, Uuid};
 use crate::limits::NUMBER_STEP_MAX;
-use crate::message::{Append, Join, Message, Status, Summary, WireBody, WireEntry};
+use crate::message::{Append, ComponentState, Join, Message, Status, Summary, WireBody, WireEntry};
 use crate::tail::SUMMARY_RUNS_SENT;
 
 /// The longest frame of a process that is no member (docs/wire-transport.md).
@@ -224,6 +224,49 @@ fn a_peer_that_is_promised_a_high_term_stops_no_election() {
     elect_another(&mut cores, 20_000);
 }
 
+/// A new node joins the cluster all the same, although it has promised nothing yet: the number is a step above its own.
+#[test]
+fn a_peer_that_is_promised_a_high_term_locks_no_new_node_out() {
+    let mut cores = Cores::of(3);
+    let term = far_term(&cores, 5);
+    let stranger = cores.start(member(5), Default::default());
+    cores.say(stranger, 1, Message::Prepare { term, forced: None });
+    cores.kill(stranger);
+    cores.pass(20_000);
+    assert!(cores.nodes[0].group.term().number > NUMBER_STEP_MAX);
+    let joiner = cores.start(member(6), Default::default());
+    cores.pass(5_000);
+    assert!(cores.members(joiner).contains(&"node6"));
+    assert_eq!(cores.component_state(joiner), ComponentState::Primary);
+}
+
+/// Only a leader's number counts without bound, and only for a process that has no history to lose.
+#[test]
+fn a_new_node_believes_a_far_number_of_a_leader_only() {
+    let mut cores = Cores::none();
+    let liar = cores.start(member(5), Default::default());
+    let new = cores.start(member(6), Default::default());
+    let (number, replica) = (2 * NUMBER_STEP_MAX, replica(5));
+    let term = Term { number, replica };
+    let status = |leader| {
+        Message::Status(Status {
+            term,
+            leader,
+            component_state: ComponentState::Primary,
+            history: HISTORY,
+            ..Status::default()
+        })
+    };
+    cores.say(liar, new, Message::Prepare { term, forced: None });
+    cores.say(liar, new, status(false));
+    let group = &cores.nodes[new].group;
+    assert_eq!(group.term(), Term::default());
+    let heard = group.peers.status_of(cores.incarnation(liar));
+    assert!(heard.is_none_or(|status| status.term == Term::default()));
+    cores.say(liar, new, status(true));
+    assert_eq!(cores.nodes[new].group.term(), term);
+}
+
 /// A member that lags behind would take its long frames for a stranger's, and drop the link again and again.
 #[test]
 fn a_leader_that_the_own_view_does_not_list_sends_long_frames() {
@@ -342,6 +385,58 @@ fn of_those_who_come_and_go_without_a_seat_nothing_is_kept() {
         ];
         assert!(kept.iter().all(|kept| *kept <= 2), "node {node}: {kept:?}");
     }
+}
+
+/// The replicas and processes of which this node keeps something.
+fn kept(cores: &Cores, node: usize) -> [usize; 2] {
+    let group = &cores.nodes[node].group;
+    [group.acks.len(), group.peers.names().len()]
+}
+
+/// Their data directories go with them: each has new ids.
+#[test]
+fn of_members_that_die_nothing_is_kept_once_a_view_is_without_them() {
+    let mut cores = Cores::of(3);
+    for node in 3..8 {
+        cores.start(member(node), Default::default());
+        cores.pass(1_000);
+        cores.all_joined();
+        cores.pass(1_000);
+        assert_eq!(cores.members(0).len(), 4);
+        cores.kill(node);
+        cores.refuses(node);
+        cores.pass(1_000);
+        assert_eq!(cores.members(0).len(), 3);
+    }
+    for node in 0..3 {
+        assert_eq!(kept(&cores, node), [2, 2], "node {node}");
+    }
+}
+
+/// It disconnects while its view is pending, and the next leader does not have that view.
+#[test]
+fn of_a_joiner_whose_view_is_dropped_nothing_is_kept_after_the_next_view() {
+    let mut cores = Cores::of(3);
+    cores.lost = |message| matches!(message, Message::Append(_));
+    let joiner = cores.start(member(5), Default::default());
+    cores.part(&[joiner], &[1, 2]);
+    cores.pass(500);
+    let listed = |cores: &Cores| {
+        let latest = cores.nodes[0].group.log.latest();
+        latest.member(member(5).incarnation).is_some()
+    };
+    assert!(listed(&cores), "the view is pending");
+    cores.kill(joiner);
+    cores.part(&[0], &[1, 2]);
+    cores.lost = |_| false;
+    cores.pass(2_000);
+    cores.cut.clear();
+    cores.pass(5_000);
+    assert!(!listed(&cores) && !cores.nodes[0].group.is_leader());
+    cores.start(member(6), Default::default());
+    cores.pass(5_000);
+    assert_eq!(cores.members(0).len(), 4);
+    assert_eq!(kept(&cores, 0), [3, 3]);
 }
 
 fn log(bodies: Vec<(Position, u64, Body)>) -> RecoveredLog {

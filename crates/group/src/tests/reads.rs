@@ -38,6 +38,20 @@ fn a_read_point_is_told_when_it_is_committed() {
     assert_eq!(points(&cores, 7), [before + 20]);
 }
 
+/// It answers before the voters do: no log is as long as it says.
+#[test]
+fn a_log_end_of_a_process_without_a_vote_stops_no_read() {
+    let mut cores = Cores::of(3);
+    let stranger = cores.start(member(5), Recovered::default());
+    cores.lost = |message| matches!(message, Message::LogEnd { .. });
+    cores.event(0, Event::Read { token: 7 });
+    let (round, term, end) = (1, cores.nodes[0].group.term(), 1 << 61);
+    cores.say(stranger, 0, Message::LogEndReply { round, term, end });
+    cores.lost = |_| false;
+    cores.pass(1_000);
+    assert_eq!(points(&cores, 7), [cores.nodes[0].group.commit()]);
+}
+
 /// The origin of the suffix dies, and the next leader does not have it: nothing is ordered any more.
 #[test]
 fn a_read_whose_point_lies_in_a_dropped_suffix_asks_again() {
