@@ -84,6 +84,7 @@ counters! {
     forks: "databases beyond a fork",
     strangers: "strangers met",
     reconnects: "reconnects",
+    absences: "members silent for good",
     resumed: "logs read back",
     stops: "flow-control stops",
     left_out: "members left out of flow control",
@@ -120,6 +121,7 @@ pub const RARE: &[Rare] = &[
     ("death within a pump", |c| c.deaths_within),
     ("beyond cert.max_length", |c| c.too_wide),
     ("write-set read back", |c| c.read_back),
+    ("member silent for good", |c| c.absences),
 ];
 
 impl Coverage {

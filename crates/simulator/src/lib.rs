@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod absence;
 pub mod clock;
 pub mod coverage;
 pub mod digest;

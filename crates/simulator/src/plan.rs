@@ -4,6 +4,7 @@ use trireme_group::Preference;
 use trireme_log::Durability;
 use trireme_replicator::{Options, ScriptBeforeIst};
 
+use crate::absence::Absence;
 use crate::fault::Fault;
 use crate::founding::Founding;
 use crate::profile::Profile;
@@ -103,6 +104,8 @@ pub struct Plan {
     pub bad_seat: Option<(NodeId, BadSeat)>,
     /// The lying member, if there is one.
     pub liar: Option<Liar>,
+    /// The member that falls silent when the faults are over, if there is one.
+    pub absence: Option<Absence>,
 }
 
 /// A member that changes its messages.
@@ -155,6 +158,7 @@ impl Plan {
     pub fn new(profile: &'static Profile, seed: u64) -> Plan {
         let mut plan = Plan::with_old_disk_faults(profile, seed);
         plan.vary_disk_faults();
+        plan.absence = Absence::of(&plan);
         plan
     }
 
@@ -236,6 +240,7 @@ impl Plan {
             founding: None,
             bad_seat: None,
             liar: None,
+            absence: None,
         };
         if profile.bulk_payloads {
             let random = &mut Random::new(seed, 7);

@@ -146,10 +146,7 @@ fn recover(world: &mut World) -> Result<(), String> {
         Some(_) if world.plan.leadership_moves => settle_leadership(world)?,
         _ => run_until(world, world.now_us + BUSY_US),
     }
-    let serves = |world: &World, node: usize| {
-        let ((process, count), (earlier, least)) = (world.acknowledged()[node], before[node]);
-        count > if process == earlier { least } else { 0 }
-    };
+    let serves = |world: &World, node: usize| has_committed(world, &before, node);
     let serve = |world: &mut World| {
         let mut nodes = world.data_nodes();
         match nodes.find(|node| !serves(world, *node)) {
@@ -165,12 +162,65 @@ fn recover(world: &mut World) -> Result<(), String> {
     }
     // A node that was left out of flow control while it was slow: its clients wait until it has caught up.
     wait_while_nearer(world, SERVE_US, "after everybody has recovered", serve)?;
+    miss_a_member(world)?;
     rest(world)?;
     for node in 0..world.machines.len() {
         world.show_control(node);
     }
     world.watch.end();
     Ok(())
+}
+
+/// True if a client of the node has committed since its [`World::acknowledged`] was this.
+fn has_committed(world: &World, before: &[(u64, u64)], node: usize) -> bool {
+    let ((process, count), (earlier, least)) = (world.acknowledged()[node], before[node]);
+    count > if process == earlier { least } else { 0 }
+}
+
+/// Lets a member fall silent for good, and others restart. Checks that they go on without it, and that it comes back.
+fn miss_a_member(world: &mut World) -> Result<(), String> {
+    let absence = world.plan.absence.clone();
+    let Some(absence) = absence.filter(|absence| world.may_miss(absence.node)) else {
+        return Ok(());
+    };
+    let (node, name) = (
+        absence.node,
+        format!("while n{} is silent", absence.node + 1),
+    );
+    world.set_busy(true);
+    world.falls_silent(node, absence.is_cut_off);
+    for (after_us, restart) in &absence.restarts {
+        run_until(world, world.now_us + after_us);
+        world.restarts(restart);
+        go_on(world, &name, |world| world.united_without(node))?;
+    }
+    if absence.restarts.is_empty() {
+        go_on(world, &name, |world| world.united_without(node))?;
+    }
+    world.speaks_again(node, absence.is_cut_off);
+    go_on(world, "after the silence", World::recovered)
+}
+
+/// Waits until this holds, if need be without load, and then until a client commits.
+fn go_on(
+    world: &mut World,
+    when: &str,
+    mut holds: impl FnMut(&mut World) -> Result<(), String>,
+) -> Result<(), String> {
+    world.forget_synced();
+    if wait(world, SETTLE_US, "", &mut holds).is_err() {
+        world.set_busy(false);
+    }
+    wait_while_nearer(world, CATCH_UP_US, when, &mut holds)?;
+    world.set_busy(true);
+    let commits = |world: &World| -> u64 { world.acknowledged().iter().map(|(_, n)| n).sum() };
+    let before = commits(world);
+    wait(world, SERVE_US, when, |world| {
+        match commits(world) > before {
+            true => Ok(()),
+            false => Err("nobody commits".to_owned()),
+        }
+    })
 }
 
 /// Checks that leadership moves by itself, and then stays.

@@ -1,6 +1,7 @@
 //! Simulated time, and everything that happens in it. [`World::run_until`] is the loop: a planned event happens to
 //! the world or to a process, and its consequences are planned in turn.
 
+mod absence;
 mod control;
 mod deaths;
 mod disks;

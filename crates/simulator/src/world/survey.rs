@@ -136,7 +136,19 @@ impl World {
     /// administrator may desync a node for a while. Err: a node that is not.
     pub fn recovered(&mut self) -> Result<(), String> {
         self.united()?;
-        for node in 0..self.machines.len() {
+        self.synced_since(|_| true)
+    }
+
+    /// Lets [`World::synced_since`] begin anew.
+    pub fn forget_synced(&mut self) {
+        for machine in &mut self.machines {
+            machine.was_synced = false;
+        }
+    }
+
+    /// Checks that these nodes are synced now, or were since the first call. Err: a node that is not.
+    pub(super) fn synced_since(&mut self, of: impl Fn(NodeId) -> bool) -> Result<(), String> {
+        for node in (0..self.machines.len()).filter(|node| of(*node)) {
             match self.unsynced(node) {
                 None => self.machines[node].was_synced = true,
                 Some(state) if !self.machines[node].was_synced => {
