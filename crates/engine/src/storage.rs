@@ -57,6 +57,9 @@ pub struct Storage {
     unspoken: Option<Uuid>,
     /// The mark outside the log's volume.
     marker: Marker,
+    /// The mark may be replaced: it speaks of this log, or the data directory names this log, and no other, as the one
+    /// that this replica acknowledges with.
+    owns_mark: bool,
 }
 
 impl Storage {
@@ -85,6 +88,7 @@ impl Storage {
             findings: Findings::default(),
             unspoken: None,
             marker: Marker::new(mark),
+            owns_mark: false,
         }
     }
 
@@ -217,8 +221,19 @@ impl Storage {
         self.log.as_mut().filter(|log| log.is_published())
     }
 
-    /// Begins the mark of this log.
+    /// Notes that the data directory names this log from now on: a mark of another log says nothing about this replica
+    /// any more, since it counts as amnesiac on that log.
+    pub(crate) fn note_named(&mut self) {
+        self.owns_mark = true;
+        self.begin_mark();
+    }
+
+    /// Begins the mark of this log. The mark of another log stays until [`Storage::note_named`]: if the process ended
+    /// before, the next one might find that log again.
     fn begin_mark(&mut self) {
+        if !self.owns_mark && !planted(Mutant::UnnamedLogMarked) {
+            return;
+        }
         if let Some(end) = self.published().map(|log| log.written_end()) {
             let Session { boot_id, log, .. } = self.session;
             (self.marker).begin(self.config.durability, boot_id, log, end);

@@ -161,6 +161,8 @@ mutants! {
         failure_not_noted: FailureNotNoted,
         failure_forgotten: FailureForgotten,
         mark_begun_first: MarkBegunFirst,
+        mark_removed_unread: MarkRemovedUnread,
+        unnamed_log_marked: UnnamedLogMarked,
         deaths_not_counted: DeathsNotCounted,
         idle_deaths_count: IdleDeathsCount,
         deaths_elsewhere_count: DeathsElsewhereCount,

@@ -107,7 +107,8 @@ impl Storage {
         if self.is_given_up {
             return Ok(()); // the files left are unknown
         }
-        if self.log.as_ref().is_some_and(|log| !log.is_published()) {
+        // Without a log this process has nothing to flush. An earlier log keeps its session and its mark.
+        if self.published().is_none() && !planted(Mutant::MarkRemovedUnread) {
             self.log = None;
             return Ok(());
         }
@@ -135,8 +136,11 @@ impl Storage {
         if kept {
             return false;
         }
-        // The mark comes first: a write to the failed volume may block.
-        self.marker.fail(self.session.boot_id, self.session.log);
+        // The mark comes first: a write to the failed volume may block. A log that the data directory does not name yet
+        // was not acknowledged with: the mark stays as it is.
+        if self.owns_mark {
+            self.marker.fail(self.session.boot_id, self.session.log);
+        }
         // Entries that were flushed before, such as configurations, are still there.
         let Forgotten { entries, views } = self.session.forgotten;
         let forgotten = Forgotten {
@@ -234,6 +238,7 @@ mod tests {
                 let mut storage = storage(&disk, &mark, durability);
                 assert!(!storage.note_failure(false), "no log, nothing to forget");
                 begin(&mut storage).unwrap();
+                storage.note_named();
                 disk.fail_device();
                 let error = anew(&mut storage).unwrap_err();
                 assert!(error.is_of_volume(), "{error}");
@@ -244,6 +249,35 @@ mod tests {
                 assert_eq!(has_failed, may_forget, "{durability:?}");
             }
         }
+    }
+
+    /// The volume of a log is not mounted while a process runs, or begins another log.
+    #[test]
+    fn the_mark_outlives_a_process_that_the_data_directory_names_no_log_of() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let mut first = storage(&disk, &mark, Durability::Os);
+        first.begin(&checkpoint(), Forgotten::default()).unwrap();
+        first.note_named();
+        first.note_failure(false);
+        drop(first);
+        let accusation = mark.0.lock().unwrap().clone();
+        assert!(accusation.is_some());
+        let kept = || *mark.0.lock().unwrap() == accusation;
+
+        let unmounted = MemoryDisk::new();
+        let mut second = storage(&unmounted, &mark, Durability::Os);
+        second.close().unwrap();
+        assert!(kept(), "it had no log");
+        let mut third = storage(&unmounted, &mark, Durability::Os);
+        third.set_log_id(Uuid([9; 16]));
+        third.begin(&checkpoint(), Forgotten::default()).unwrap();
+        assert!(kept(), "the votes name the earlier log");
+        third.note_failure(false);
+        assert!(kept(), "nor was this one acknowledged with");
+        third.note_named();
+        assert!(!kept());
+        third.close().unwrap();
+        assert_eq!(*mark.0.lock().unwrap(), None);
     }
 
     /// The server goes on with its queued entries, DDL among them.

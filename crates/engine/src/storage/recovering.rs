@@ -106,7 +106,10 @@ impl Storage {
         doubts: Doubts,
     ) -> Result<Option<Recovery>, LogError> {
         let mut found = None;
+        let last_log = doubts.last_log;
         let recovered = self.recover_log(database, held_bytes, doubts, &mut found);
+        // A log that this replica did not acknowledge with last is not relied on anyway, and the mark is not its.
+        found = found.filter(|id| !is_other(*id, last_log));
         // The volume may have lost entries that the cache still gives back: the next process must not rely on them.
         if let (Err(error), Some(id)) = (&recovered, found) {
             let may_lose = error.is_of_volume() && !error.is_of_read();
@@ -222,7 +225,7 @@ impl Storage {
             ));
         }
         let id = last.map_or(Uuid::NIL, |session| session.log);
-        let is_other = !doubts.last_log.is_nil() && taken_up(id, doubts.last_log).is_none();
+        let is_other = is_other(id, doubts.last_log);
         if is_other {
             self.tell_of_log(
                 "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \
@@ -248,6 +251,8 @@ impl Storage {
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;
+        let id = last.as_ref().map_or(Uuid::NIL, |last| last.log);
+        self.owns_mark = !is_other(id, last_log);
         if let Some(last) = last {
             // Else the log keeps the id for a new one: other copies of it have ids that follow its old id.
             self.session.log = taken_up(last.log, last_log).unwrap_or(self.session.log);
@@ -267,6 +272,12 @@ impl Storage {
         self.begin_mark();
         Ok(())
     }
+}
+
+/// Returns true if the log with this id is not the one with which this replica acknowledged last. `last_log`: the id of
+/// that log; nil: not known.
+fn is_other(id: Uuid, last_log: Uuid) -> bool {
+    !last_log.is_nil() && taken_up(id, last_log).is_none()
 }
 
 /// Returns the id that a log gets when another process takes it up, so that a copy of its files that was made before does

@@ -189,6 +189,8 @@ schedules! {
     donor_not_told_synced,
     device_fails,
     device_fails_unseen,
+    device_fails_unmounted,
+    killed_before_named,
     device_fails_markless,
     device_fails_again,
     dies_applying,
