@@ -168,6 +168,7 @@ mutants! {
         deaths_elsewhere_count: DeathsElsewhereCount,
         withdrawals_forgotten: WithdrawalsForgotten,
         lost_notes_trusted: LostNotesTrusted,
+        old_notes_trusted: OldNotesTrusted,
         log_id_kept: LogIdKept,
         founder_stays_amnesiac: FounderStaysAmnesiac,
     }

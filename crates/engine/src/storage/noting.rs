@@ -190,6 +190,7 @@ mod tests {
     use trireme_log::{LogConfig, MemoryDisk};
 
     use crate::mark::{KeepMark, MARK_BYTES};
+    use crate::recovered_log::Doubts;
     use crate::session::Session;
 
     use super::*;
@@ -312,21 +313,65 @@ mod tests {
     #[test]
     fn lost_notes_stay_lost_in_the_notes_of_a_new_log() {
         let (disk, mark) = (MemoryDisk::new(), Mark::default());
-        let recalled = || {
+        let (lost, new) = (Uuid([4; 16]), Uuid([5; 16]));
+        let recalled = |last_log| {
             let mut storage = storage(&disk, &mark, Durability::Os);
-            storage.recall(HISTORY, Uuid([4; 16])).unwrap();
+            storage.set_log_id(new);
+            storage.recall(HISTORY, last_log).unwrap();
             storage
         };
-        let mut first = recalled();
+        let mut first = recalled(lost);
         assert!(first.has_diverged());
         first.begin(&checkpoint(), Forgotten::default()).unwrap();
         drop(first);
-        let mut second = recalled();
+        let mut second = recalled(new);
         assert!(second.has_diverged());
         second.begin(&checkpoint(), Forgotten::default()).unwrap();
         second.note_diverged(false).unwrap(); // an SST
         drop(second);
-        assert!(!recalled().has_diverged());
+        assert!(!recalled(new).has_diverged());
+    }
+
+    /// An older log was put back: its notes do not tell what the database has done since.
+    #[test]
+    fn notes_beside_another_log_count_as_lost() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let id = |last: u8| Uuid([[5; 15].as_slice(), &[last]].concat().try_into().unwrap());
+        let diverged = |last_log: Uuid| {
+            let mut next = storage(&disk, &mark, Durability::Os);
+            let (_, overrides) = next.recall(HISTORY, last_log).unwrap();
+            let doubts = Doubts {
+                volume_failed: false,
+                last_log,
+            };
+            next.recover(HISTORY, 0, doubts).unwrap().unwrap();
+            let mut notes = Vec::new();
+            next.drain_notes(&mut notes);
+            let told = notes.iter().any(|note| note.contains("notes of another"));
+            assert_eq!(told, next.has_diverged(), "{notes:?}");
+            assert_eq!(next.noted().1.is_empty(), overrides.is_empty());
+            assert_eq!(overrides.is_empty(), next.has_diverged());
+            next.has_diverged()
+        };
+        let begin = |log: Uuid| {
+            let mut first = storage(&disk, &mark, Durability::Os);
+            first.set_log_id(log);
+            first.begin(&checkpoint(), Forgotten::default()).unwrap();
+            first.put_snapshot(&checkpoint(), &[]).unwrap();
+            first.note_overrides(vec![(Uuid([6; 16]), 3)]).unwrap();
+            first.close().unwrap();
+        };
+        for (log, last_log, is_lost) in [
+            (id(1), id(1), false),
+            (id(2), id(1), false), // killed before the data directory named it
+            (id(1), Uuid::NIL, false),
+            (Uuid::NIL, Uuid::NIL, false), // an earlier version's
+            (id(1), id(2), true),
+            (Uuid::NIL, id(1), true),
+        ] {
+            begin(log);
+            assert_eq!(diverged(last_log), is_lost, "{log} after {last_log}");
+        }
     }
 
     fn checkpoint() -> Checkpoint {

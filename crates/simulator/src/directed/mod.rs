@@ -88,6 +88,7 @@ schedules! {
     fork_meets_rest,
     log_disk_replaced,
     old_log_put_back,
+    old_notes_put_back,
     split_brain_ignored,
     ignored_quorum_meets_majority,
     bootstrapped_without_state,
