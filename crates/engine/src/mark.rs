@@ -27,6 +27,10 @@ pub trait KeepMark: Send {
     fn remove(&mut self) -> io::Result<()>;
     /// Returns the place of the mark, for messages.
     fn place(&self) -> String;
+    /// Returns a warning for the operator that arose since the last call, if any.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// The mark.
@@ -199,6 +203,7 @@ impl Marker {
             return;
         };
         let stored = keeper.store(&mark.encode());
+        self.notes.extend(keeper.take_warning());
         match stored.is_ok() {
             true => self.mark = Some(mark),
             // A mark that lags behind accuses no log.
@@ -231,7 +236,10 @@ mod tests {
     const LOG: Uuid = Uuid([7; 16]);
 
     #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<(Option<Vec<u8>>, bool)>>);
+    struct Memory(
+        Arc<Mutex<(Option<Vec<u8>>, bool)>>,
+        Arc<Mutex<Option<String>>>,
+    );
 
     impl KeepMark for Memory {
         fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
@@ -254,6 +262,10 @@ mod tests {
 
         fn place(&self) -> String {
             "memory".to_owned()
+        }
+
+        fn take_warning(&mut self) -> Option<String> {
+            self.1.lock().unwrap().take()
         }
     }
 
@@ -362,6 +374,18 @@ mod tests {
         assert_eq!(notes.len(), 1);
         assert!(notes[0].contains("repl.mark_dir"), "{}", notes[0]);
         assert_eq!(marker.examine(Some(&session()), BOOT, 0), Ok(()));
+    }
+
+    #[test]
+    fn what_its_keeper_warns_of_is_for_the_operator() {
+        let memory = Memory::default();
+        let mut marker = marker(&memory);
+        *memory.1.lock().unwrap() = Some("made again".to_owned());
+        marker.begin(Durability::Os, BOOT, LOG, 100);
+        marker.advance(200);
+        let mut notes = Vec::new();
+        marker.drain_notes(&mut notes);
+        assert_eq!(notes, ["made again"]);
     }
 
     #[test]

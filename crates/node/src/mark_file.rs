@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use trireme_engine::{KeepMark, MARK_BYTES};
 use trireme_group::Uuid;
@@ -16,10 +17,18 @@ use crate::file_lock::try_lock;
 /// Limit of a read, above the size of any mark: a larger file is damaged, and need not be read whole.
 const READ_MAX: u64 = 4096;
 
+/// Least time between two looks at whether the file still has its name: a store is on the path of each commit.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
 /// The mark's file. It is opened at the first use, and locked by this process as long as this value lives.
 pub struct MarkFile {
     path: PathBuf,
     file: Option<File>,
+    /// The last look at whether the file still has its name.
+    looked: Option<Instant>,
+    /// The operator was warned that the file had lost its name.
+    is_warned: bool,
+    warning: Option<String>,
 }
 
 impl MarkFile {
@@ -28,7 +37,36 @@ impl MarkFile {
         MarkFile {
             path: dir.join(format!("trireme-{replica}.mark")),
             file: None,
+            looked: None,
+            is_warned: false,
+            warning: None,
         }
+    }
+
+    /// Gives the file up if somebody has removed its name, so that the next process would not find it. Looks now and
+    /// then.
+    fn see_name(&mut self) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK_AFTER) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        if has_name(file)? {
+            return Ok(());
+        }
+        self.file = None;
+        if !std::mem::replace(&mut self.is_warned, true) {
+            self.warning = Some(format!(
+                "the mark of the write-set log, {}, was removed while this node uses it, and is made again (did a cleaner \
+                 of that directory remove it, or systemd-logind, by RemoveIPC=yes?). If this node had been killed \
+                 meanwhile, it might not notice what a failure of the log's volume has taken: let repl.mark_dir name a \
+                 directory in memory that nobody cleans",
+                self.place()
+            ));
+        }
+        Ok(())
     }
 
     /// Opens the file. None: there is none, and `make` is false.
@@ -65,6 +103,10 @@ fn is_own(file: &File) -> io::Result<()> {
     }
 }
 
+fn has_name(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() > 0)
+}
+
 impl KeepMark for MarkFile {
     fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
         // A file that is not ours tells nothing. The error is reported when the mark is to be written.
@@ -84,6 +126,7 @@ impl KeepMark for MarkFile {
     }
 
     fn store(&mut self, bytes: &[u8; MARK_BYTES]) -> io::Result<()> {
+        self.see_name()?;
         match self.open(true)? {
             // One write into one page: a process that is killed has made all of it, or nothing.
             Some(file) => file.write_all_at(bytes, 0),
@@ -92,8 +135,10 @@ impl KeepMark for MarkFile {
     }
 
     fn remove(&mut self) -> io::Result<()> {
-        if let Ok(Some(_)) = self.open(false) {
-            std::fs::remove_file(&self.path)?;
+        if let Ok(Some(file)) = self.open(false) {
+            if has_name(file)? {
+                std::fs::remove_file(&self.path)?;
+            }
             self.file = None;
         }
         Ok(())
@@ -101,6 +146,10 @@ impl KeepMark for MarkFile {
 
     fn place(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 }
 
@@ -134,6 +183,29 @@ mod tests {
         second.remove().unwrap();
         second.store(&[3; 64]).unwrap();
         assert_eq!(second.load().unwrap(), Some(vec![3; 64]));
+    }
+
+    #[test]
+    fn a_file_that_lost_its_name_is_made_again_and_told_of_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = mark(dir.path());
+        first.store(&[1; 64]).unwrap();
+        assert_eq!(first.take_warning(), None);
+        for (byte, is_told) in [(2, true), (3, false)] {
+            std::fs::remove_file(first.place()).unwrap();
+            first.looked = None; // a second later
+            first.store(&[byte; 64]).unwrap();
+            let stored = std::fs::read(first.place()).unwrap();
+            assert_eq!(stored, [byte; 64]);
+            let warning = first.take_warning();
+            assert_eq!(
+                warning.is_some_and(|text| text.contains("RemoveIPC")),
+                is_told
+            );
+        }
+        std::fs::remove_file(first.place()).unwrap();
+        first.remove().unwrap();
+        assert_eq!(first.load().unwrap(), None);
     }
 
     #[test]
