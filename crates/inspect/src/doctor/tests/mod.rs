@@ -255,6 +255,17 @@ fn a_shared_secret_is_known() {
     assert_eq!(result(&facts, "key-mode"), Outcome::Failed);
 }
 
+/// A blank node asks every leader for admission, also one of the cluster that is to be given up.
+#[test]
+fn of_two_clusters_one_is_stopped_whole_before_files_are_moved() {
+    let mut facts = healthy();
+    facts.nodes[1] = seen("node2", &[("wsrep_cluster_state_uuid", "other")]);
+    let report = DoctorReport::of(&facts);
+    let remedy = &check(&report, "one-history").remedy;
+    let (_, then) = remedy.split_once("First stop all").expect("the first step");
+    assert!(then.contains("move grastate.dat"), "{remedy}");
+}
+
 /// A node leaves by an error of its own; other members cannot bring it back.
 #[test]
 fn a_node_that_has_left_is_told_from_one_without_a_majority() {
