@@ -454,6 +454,7 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
     force(&mut cores, 0);
     let told = alarms(&cores, 0);
     assert!(told[0].contains("has changed nothing"), "{told:?}");
+    assert!(told[0].contains("after a loss of power"), "{told:?}");
     // Nor does somebody with a shorter log get it to.
     let take = Message::TakeLeadership {
         number: term.number + 1,
