@@ -27,8 +27,10 @@ pub const OVERRIDES_MAX: usize = 512;
 pub fn tell_no_more_overrides() -> String {
     format!(
         "this history has {OVERRIDES_MAX} overrides (pc.bootstrap, --wsrep-new-cluster, pc.ignore_sb, \
-         pc.ignore_quorum), the most that nodes can store: this node refuses another one, and has changed nothing. \
-         Bring back a majority of the last view. Or found the cluster anew, with the same data and without overrides: \
+         pc.ignore_quorum, and one whenever a cluster goes on although half of the votes or more may have forgotten \
+         entries, as after a loss of power with repl.durability=os), the most that nodes can store: this node refuses \
+         another one, and has changed nothing. Bring back a majority of the last view, in which members with half of \
+         the votes have forgotten nothing. Or found the cluster anew, with the same data and without overrides: \
          stop all nodes, move grastate.dat and the trireme-*.log files away on each, start the node with the highest \
          position with --wsrep-new-cluster, then the others as usual: they join by a state snapshot"
     )

@@ -106,9 +106,10 @@ impl Changes {
             let mut only_there = join.overrides.iter().filter(|id| !overrides.contains(id));
             let forks = only_there.next().copied().unwrap_or_default();
             return Err(format!(
-                "an override ({forks}) that the cluster does not know has forked this node's history; move \
-                 grastate.dat and the trireme-*.log files away to rejoin by a state snapshot, which drops this node's \
-                 own commits"
+                "an override ({forks}) that the cluster does not know has forked this node's history. To give that \
+                 branch up: first stop all nodes with that override, since one of them could admit this node again; \
+                 then move grastate.dat and the trireme-*.log files away on each to rejoin by a state snapshot, which \
+                 drops their own commits since the fork"
             ));
         }
         if known.log.latest().members.len() + self.admit.len() >= MEMBERS_MAX {

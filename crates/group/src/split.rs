@@ -50,9 +50,10 @@ impl<'a> Branches<'a> {
         format!(
             "{what}overrides that exclude each other have forked the history {}, and no side gives way by itself: here \
              the override {here}{made} ({side_here}); {}. Each side lacks the writes of the other. Decide which side \
-             to keep, and send all clients there. On each node of the other side: stop the server, save the rows that \
-             you want to carry over by hand, move grastate.dat and the trireme-*.log files away (which gives up that \
-             node's commits since the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
+             to keep, send all clients there, and save the rows of the other side that you want to carry over by hand. \
+             First stop all nodes of the other side: one that still runs could admit a node without a history. Then on \
+             each of them move grastate.dat and the trireme-*.log files away (which gives up that node's commits since \
+             the fork), and start it again: it joins by a state snapshot. Do not bootstrap it",
             self.log.committed().history,
             sides_there.join("; "),
         )

@@ -148,6 +148,12 @@ fn a_setting_that_was_changed_is_found_until_it_is_changed_back() {
         ),
         ("causal-reads", "wsrep_sync_wait", "1", "0"),
         ("innodb-flush", "innodb_flush_log_at_trx_commit", "1", "2"),
+        (
+            "innodb-flush-interval",
+            "innodb_flush_log_at_timeout",
+            "60",
+            "1",
+        ),
         ("names", "wsrep_node_name", "'node1'", "'node2'"),
         ("sst-method", "wsrep_sst_method", "mariabackup", "rsync"),
         (

@@ -56,6 +56,11 @@ fn a_fork_that_the_cluster_does_not_know_is_refused() {
     cores.say(stranger, 0, Message::Join(forked.clone()));
     let reason = refusal(&cores, stranger).expect("refused");
     assert!(reason.contains("to rejoin by a state snapshot"), "{reason}");
+    // Another node of its branch would admit it again.
+    let (_, then) = reason
+        .split_once("first stop all nodes")
+        .expect("the first step");
+    assert!(then.contains("move grastate.dat"), "{reason}");
     assert_eq!(cores.members(0), ["node0", "node1"]);
     // Who has no history yet has no fork of it.
     let empty = Join {

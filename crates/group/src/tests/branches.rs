@@ -1,6 +1,7 @@
 //! An override made one branch, others went on without it, and their logs meet in an election (rule 11).
 
 use super::cores::{Cores, HISTORY, member, replica};
+use super::unmade_views::all_die;
 use crate::branches::OVERRIDES_MAX;
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
@@ -375,7 +376,11 @@ fn two_overrides_that_meet_are_told_on_both_sides_and_again() {
                 here.starts_with("split brain") && here.contains("made at position"),
                 "{here}"
             );
-            assert!(there.contains("move grastate.dat"), "{there}");
+            // A node whose files were moved away asks every leader for admission.
+            let (_, remedy) = there
+                .split_once("First stop all nodes")
+                .expect("the first step");
+            assert!(remedy.contains("move grastate.dat"), "{remedy}");
         }
         cores.pass(30_000);
         for node in 0..4 {
@@ -408,21 +413,22 @@ fn who_gives_way_alarms_nobody() {
     assert_eq!((told(0), told(1), told(2)), (0, 1, 1));
 }
 
+fn override_number(number: usize) -> Uuid {
+    let mut bytes = [9; 16];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    Uuid(bytes)
+}
+
 /// One node of two, with so many overrides in its history, alone.
 fn with_overrides(count: usize, config: Config) -> Cores {
     let mut cores = Cores::none();
-    let id = |number: usize| {
-        let mut bytes = [9; 16];
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-        Uuid(bytes)
-    };
     cores.start_with(config, Recovered::default());
     cores.start(member(1), Recovered::default());
     cores.event(
         0,
         Event::Bootstrap {
             history: HISTORY,
-            overrides: (0..count).map(id).collect(),
+            overrides: (0..count).map(override_number).collect(),
             override_id: None,
         },
     );
@@ -450,6 +456,7 @@ fn a_history_takes_as_many_overrides_as_can_be_noted() {
     force(&mut cores, 0);
     let told = alarms(&cores, 0);
     assert!(told[0].contains("has changed nothing"), "{told:?}");
+    assert!(told[0].contains("after a loss of power"), "{told:?}");
     // Nor does somebody with a shorter log get it to.
     let take = Message::TakeLeadership {
         number: term.number + 1,
@@ -477,5 +484,24 @@ fn the_last_automatic_override_is_that_with_which_the_list_is_full() {
         let told = alarms(&cores, 0).len();
         assert_eq!(told, usize::from(!goes_on), "once");
         assert_eq!(cores.nodes[0].group.overrides_in_log().len(), OVERRIDES_MAX);
+    }
+}
+
+/// All lose power in `os` mode: that they go on by themselves counts as an override (rule 4).
+#[test]
+fn a_full_list_keeps_voters_that_have_forgotten_from_going_on() {
+    for (count, goes_on) in [(OVERRIDES_MAX - 1, true), (OVERRIDES_MAX, false)] {
+        let mut left = all_die(3, true);
+        left.overrides = (0..count).map(override_number).collect();
+        let mut cores = Cores::none();
+        (0..3).for_each(|node| left.clone().comes_back(&mut cores, node));
+        cores.pass(120_000);
+        assert_eq!(all_primary(&cores, &[0, 1, 2]), goes_on);
+        let told: Vec<_> = (0..3).flat_map(|node| alarms(&cores, node)).collect();
+        assert_eq!(told.is_empty(), goes_on, "{told:?}");
+        assert!(
+            told.iter()
+                .all(|text| text.contains("after a loss of power"))
+        );
     }
 }

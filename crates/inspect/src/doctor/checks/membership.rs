@@ -103,7 +103,8 @@ pub(crate) fn one_history(facts: &Facts) -> Finding {
         None => facts.unless_silent("all nodes have the same cluster UUID"),
         Some(values) => Finding::failed(
             format!("different cluster UUIDs: {values}"),
-            "these are two clusters: keep the one with the right data, and move grastate.dat and trireme* of the others away",
+            "these are two clusters: keep the one with the right data. First stop all nodes of the other, since one that \
+             runs could admit a node without a history; then move grastate.dat and trireme* away on each, and start it",
         ),
     }
 }

@@ -66,6 +66,7 @@ pub(crate) const CHECKS: &[Named] = &[
     ("causal-reads", server::causal_reads),
     ("binary-log", server::binlog),
     ("innodb-flush", server::innodb_flush),
+    ("innodb-flush-interval", server::innodb_flush_interval),
     ("appliers", server::appliers),
     ("connections", server::connections),
     ("rejects", server::rejects),

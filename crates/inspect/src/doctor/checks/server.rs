@@ -70,6 +70,29 @@ pub(crate) fn innodb_flush(facts: &Facts) -> Finding {
     }
 }
 
+/// The longest interval, in seconds, between two flushes of InnoDB's log. The write-set log keeps for 10 s what a database
+/// has committed and may not have flushed (`Thresholds::unflushed_ms` of the replicator), and a flush may be late.
+const FLUSH_INTERVAL_MAX_S: u64 = 5;
+
+pub(crate) fn innodb_flush_interval(facts: &Facts) -> Finding {
+    let late = facts.those(|node| {
+        let flushes_later = matches!(node.variable("innodb_flush_log_at_trx_commit"), "0" | "2");
+        let interval_s = node.variable("innodb_flush_log_at_timeout").parse::<u64>();
+        flushes_later && interval_s.is_ok_and(|interval_s| interval_s > FLUSH_INTERVAL_MAX_S)
+    });
+    match late.is_empty() {
+        true => Finding::ok("InnoDB flushes at each commit, or every few seconds"),
+        false => Finding::failed(
+            format!(
+                "innodb_flush_log_at_timeout is above {FLUSH_INTERVAL_MAX_S} s, and InnoDB does not flush at each commit: {}",
+                list(&late)
+            ),
+            "SET GLOBAL innodb_flush_log_at_timeout = 1, in the configuration, too: the write-set logs surely keep only the \
+             last 10 s of what InnoDB has not flushed. When all nodes have lost power, nobody may have the rest",
+        ),
+    }
+}
+
 pub(crate) fn nonpk(facts: &Facts) -> Finding {
     let off = facts.those(|node| {
         node.variable("wsrep_certify_nonPK") == "OFF"

@@ -279,6 +279,12 @@ pub(super) fn all_broken() -> Vec<Broken> {
             "node2",
             ("@innodb_flush_log_at_trx_commit", "1")
         ),
+        node2!(
+            "innodb-flush-interval",
+            Failed,
+            "node2",
+            ("@innodb_flush_log_at_timeout", "60")
+        ),
         node2!("appliers", Warning, "node2", ("@wsrep_slave_threads", "1")),
         node2!("connections", Warning, "node2", ("threads_connected", "81")),
         node2!(

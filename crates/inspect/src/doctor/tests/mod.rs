@@ -22,6 +22,7 @@ const HEALTHY: Changes = &[
     ("@binlog_format", "ROW"),
     ("@default_storage_engine", "InnoDB"),
     ("@innodb_flush_log_at_trx_commit", "2"),
+    ("@innodb_flush_log_at_timeout", "1"),
     ("@wsrep_certify_nonpk", "ON"),
     ("@wsrep_slave_threads", "4"),
     ("@wsrep_sst_method", "rsync"),
@@ -253,6 +254,40 @@ fn a_shared_secret_is_known() {
     let host = facts.host.as_mut().unwrap();
     host.security_files = vec![private("repl.secret_file", Some(0o644))];
     assert_eq!(result(&facts, "key-mode"), Outcome::Failed);
+}
+
+/// A database that flushes at each commit needs nothing of the write-set log.
+#[test]
+fn an_interval_between_flushes_counts_if_commits_do_not_flush() {
+    let result = |at_commit: &'static str, interval_s: &'static str| {
+        let changes = [
+            ("@innodb_flush_log_at_trx_commit", at_commit),
+            ("@innodb_flush_log_at_timeout", interval_s),
+        ];
+        let mut facts = healthy();
+        let all: Vec<_> = HEALTHY.iter().copied().chain(changes).collect();
+        facts.nodes[1].node = node("node2", &all);
+        check(&DoctorReport::of(&facts), "innodb-flush-interval").result
+    };
+    for at_commit in ["0", "2"] {
+        assert_eq!(result(at_commit, "5"), Outcome::Ok);
+        assert_eq!(result(at_commit, "6"), Outcome::Failed);
+        assert_eq!(result(at_commit, "2700"), Outcome::Failed);
+    }
+    for at_commit in ["1", "3"] {
+        assert_eq!(result(at_commit, "2700"), Outcome::Ok);
+    }
+}
+
+/// A blank node asks every leader for admission, also one of the cluster that is to be given up.
+#[test]
+fn of_two_clusters_one_is_stopped_whole_before_files_are_moved() {
+    let mut facts = healthy();
+    facts.nodes[1] = seen("node2", &[("wsrep_cluster_state_uuid", "other")]);
+    let report = DoctorReport::of(&facts);
+    let remedy = &check(&report, "one-history").remedy;
+    let (_, then) = remedy.split_once("First stop all").expect("the first step");
+    assert!(then.contains("move grastate.dat"), "{remedy}");
 }
 
 /// A node leaves by an error of its own; other members cannot bring it back.
