@@ -61,6 +61,13 @@ impl Outbox {
         }
     }
 
+    /// Raises an alarm of this process `me`, whose reason may stay: at most one in 10 s.
+    pub(crate) fn alarm(&mut self, me: Incarnation, now: TimeMs, text: impl FnOnce() -> String) {
+        if let Some(text) = self.complaints.line(me, now, text) {
+            self.push(Action::Alarm { text });
+        }
+    }
+
     /// Sends none of the messages of this batch.
     pub(crate) fn drop_messages(&mut self) {
         let is_message = |action: &Action| matches!(action, Action::Send { .. });
