@@ -25,6 +25,12 @@ pub enum ArbitratorError {
     /// A bad option, in the option string or in the address.
     #[error("{0} (see --options and the cluster address)")]
     Option(#[from] OptionError),
+    /// `base_dir` is set in the options.
+    #[error(
+        "base_dir in --options is refused: an arbitrator keeps its promises beside the lock of its directory; give that \
+         directory by --dir instead"
+    )]
+    BaseDir,
     /// A socket or a file failed.
     #[error("{0}")]
     Setup(#[from] SetupError),

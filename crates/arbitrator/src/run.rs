@@ -1,6 +1,7 @@
 //! The life of an arbitrator: it opens its log, joins the cluster, reacts to the network until it is told to stop, and
 //! leaves.
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use trireme_group::{ComponentState, Group, Member, Reminder};
@@ -29,6 +30,8 @@ pub struct Arbitrator {
     options: Options,
     /// `pc.wait_prim_timeout`; None if `pc.wait_prim` is off.
     timeout_ms: Option<u64>,
+    /// Keeps servers, and other arbitrators, out of the log's directory: `gcache.dir` may name another one.
+    _log_directory: Option<File>,
     /// The last field: it is dropped after everything that lies in the directory.
     _directory: Directory,
 }
@@ -53,6 +56,7 @@ impl Arbitrator {
         let cluster = cluster_of(&settings.address)?;
         let options = options_of(settings, &cluster, &directory)?;
         log.set_debug(options.bool("debug"));
+        let log_directory = setup::claim_log_directory(&options)?;
         let votes = setup::open_votes(&options)?;
         let mut me = Member {
             name: settings.name.clone(),
@@ -96,6 +100,7 @@ impl Arbitrator {
             peers: peers.join(", "),
             options,
             timeout_ms,
+            _log_directory: log_directory,
             _directory: directory,
         })
     }
@@ -252,26 +257,64 @@ fn options_of(
 ) -> Result<Options, ArbitratorError> {
     let dir = directory.path().display().to_string();
     let options = Options::new(&dir, "", &settings.options)?.for_connection(cluster)?;
+    if options.str("base_dir") != dir {
+        return Err(ArbitratorError::BaseDir);
+    }
     setup::check(&options)?;
     Ok(options)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use trireme_engine::{Host, HostAction};
     use trireme_group::{Event as GroupEvent, Uuid};
     use trireme_transport::testing::free_port;
 
     use super::*;
 
-    /// An arbitrator that finds nobody.
-    fn open(log: Log) -> Arbitrator {
-        let settings = Settings {
+    /// The settings of an arbitrator that finds nobody.
+    fn settings() -> Settings {
+        Settings {
             address: "gcomm://127.0.0.1:1".to_owned(),
             options: format!("gmcast.listen_addr=tcp://127.0.0.1:{}", free_port()),
             ..Settings::default()
+        }
+    }
+
+    fn open(log: Log) -> Arbitrator {
+        Arbitrator::open(&settings(), Directory::take(None).unwrap(), log).unwrap()
+    }
+
+    /// Each of the two would overwrite the other's log.
+    #[test]
+    fn a_servers_log_directory_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().display();
+        let opens = |own: Option<&Path>, options: &str| {
+            let settings = Settings {
+                options: format!("{};{options}", settings().options),
+                ..settings()
+            };
+            let directory = Directory::take(own).unwrap();
+            Arbitrator::open(&settings, directory, Log::to_stderr()).map(drop)
         };
-        Arbitrator::open(&settings, Directory::take(None).unwrap(), log).unwrap()
+        let server = Options::new("", "", &format!("gcache.dir={at}")).unwrap();
+        let claim = setup::claim_log_directory(&server).unwrap();
+        assert!(claim.is_some());
+        for (own, options) in [
+            (Some(dir.path()), String::new()),
+            (None, format!("gcache.dir={at}")),
+        ] {
+            let refused = opens(own, &options).unwrap_err().to_string();
+            assert!(refused.contains("directory of its own"), "{refused}");
+        }
+        assert!(!dir.path().join(trireme_node::votes::FILE_NAME).exists());
+        drop(claim);
+        opens(Some(dir.path()), "").unwrap();
+        let refused = opens(None, &format!("base_dir={at}")).unwrap_err();
+        assert!(refused.to_string().contains("--dir"), "{refused}");
     }
 
     #[test]

@@ -64,8 +64,8 @@ pub enum SetupError {
     },
     /// Another process has the directory of the write-set log.
     #[error(
-        "another server keeps its write-set log in {path} (gcache.dir): each of the two would overwrite the other's; give \
-         this one a directory of its own"
+        "another server or arbitrator keeps its write-set log in {path} (gcache.dir): each of the two would overwrite \
+         the other's; give this one a directory of its own"
     )]
     LogDirectoryInUse {
         /// The directory.
@@ -316,7 +316,7 @@ pub fn log_disk(options: &Options) -> OsDisk {
     OsDisk::new(&PathBuf::from(options.str("gcache.dir")))
 }
 
-/// Keeps other servers out of the directory of the write-set log until the result is dropped. `gcache.dir` may be shared
+/// Keeps other servers and arbitrators out of the directory of the write-set log until the result is dropped. `gcache.dir` may be shared
 /// where the data directories differ. None: the directory cannot be locked; if the log cannot be opened there either,
 /// the connection says so.
 pub fn claim_log_directory(options: &Options) -> Result<Option<File>, SetupError> {

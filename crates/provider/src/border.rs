@@ -91,15 +91,19 @@ pub(crate) mod tests {
     /// The data directory for the process that a test below starts.
     const DIR: &str = "TRIREME_TEST_DIR_OF_A_BROKEN_CORE";
 
-    /// Returns a new node with this data directory.
-    pub(crate) fn new_node(dir: &Path) -> Arc<Node> {
+    /// Returns the arguments of init() for this data directory.
+    pub(crate) fn settings(dir: &Path) -> InitSettings {
         let data_dir = CString::new(dir.as_os_str().as_bytes()).unwrap();
         // SAFETY: all-zero is a valid `InitArgs`: NULL pointers and `None`.
         let mut args: InitArgs = unsafe { std::mem::zeroed() };
         args.data_dir = data_dir.as_ptr();
         // SAFETY: the arguments are valid during the call.
-        let settings = unsafe { InitSettings::copy_from(&args) };
-        Arc::new(runtime::start(settings).unwrap())
+        unsafe { InitSettings::copy_from(&args) }
+    }
+
+    /// Returns a new node with this data directory.
+    pub(crate) fn new_node(dir: &Path) -> Arc<Node> {
+        Arc::new(runtime::start(settings(dir)).unwrap())
     }
 
     /// Runs `body` behind the border of a new node; a panic returns 0.

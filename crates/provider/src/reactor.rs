@@ -101,7 +101,9 @@ fn run(node: &Weak<Node>, poller: Poller, stop: &AtomicBool) {
         });
         if lacks_others && termination::is_wanted() {
             (node.logger).info("SIGTERM: ending while the others are not there yet");
-            termination::let_it();
+            termination::let_it_after(termination::CLOSE_TIMEOUT, || {
+                node.with(|core| core.engine.drop_link());
+            });
         }
         if cut_off {
             poller = None; // this closes the port, so the others know at once
@@ -136,12 +138,23 @@ impl OwnFlush {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::net::{SocketAddr, TcpStream};
+    use std::os::unix::process::ExitStatusExt;
     use std::path::Path;
     use std::time::Instant;
 
+    use trireme_engine::Start;
+    use trireme_group::Uuid;
+    use trireme_log::Durability;
+    use trireme_node::setup;
+
     use super::*;
     use crate::border::tests::new_node;
+    use crate::core::Core;
     use crate::outlet::tests::line;
+    use crate::termination::tests::{is_child, run_again, terminate};
+
+    /// The data directory for the process that a test below starts.
+    const DIR: &str = "TRIREME_TEST_DIR_OF_A_WAITING_NODE";
 
     fn wait_until(what: &str, fulfilled: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(10);
@@ -180,5 +193,48 @@ pub(crate) mod tests {
         assert!(!ends());
         node.with(|core| core.progress.closed = true);
         wait_until("it ends", ends);
+    }
+
+    /// Connects the engine of a node that restarts in `memory` mode, or is the `first` of its cluster.
+    fn begin(node: &Node, first: bool) {
+        let options = node.options.lock().unwrap().clone();
+        let votes = setup::open_votes(&options).unwrap();
+        let me = setup::this_member(&options, &votes).unwrap();
+        let mut start = Start {
+            bootstrap: first.then_some(Uuid([7; 16])),
+            ..setup::start(&options, &votes, me)
+        };
+        start.log.durability = Durability::Memory;
+        node.with(|core| core.engine.connect(now_ms(), start))
+            .unwrap();
+    }
+
+    /// Otherwise a restart of a machine whose server waited would make its node an amnesiac, although it had
+    /// acknowledged nothing since a clean stop.
+    #[test]
+    fn sigterm_closes_the_log_of_a_server_that_waits() {
+        if is_child() {
+            let dir = std::env::var(DIR).unwrap();
+            let node = new_node(Path::new(&dir));
+            begin(&node, true);
+            node.with(|core| core.engine.drop_link());
+            terminate();
+            let (line, poller, _) = line(Path::new(&dir));
+            let waker = line.mesh.waker();
+            node.with(|core| core.line = Some(line));
+            begin(&node, false);
+            assert!(node.peek(Core::lacks_others));
+            let _reactor = Reactor::start(&node, poller, waker).unwrap();
+            wait_until("it ends", || false);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let env = format!("{DIR}={}", dir.path().display());
+        let this_test = "reactor::tests::sigterm_closes_the_log_of_a_server_that_waits";
+        let status = run_again(&["env", &env], this_test).unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
+        let node = new_node(dir.path());
+        begin(&node, false);
+        let is_amnesiac = |core: &Core| core.engine.link().unwrap().group.is_amnesiac();
+        assert!(!node.peek(is_amnesiac));
     }
 }

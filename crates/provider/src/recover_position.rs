@@ -9,13 +9,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trireme_wsrep_abi::Gtid;
 
 use crate::termination;
-use crate::threads::with_signals_blocked;
+use crate::threads::{self, ThreadError};
 
 /// Limit of the run. It includes InnoDB's own crash recovery, which may take hours on a large redo log. After this time
 /// the server is considered hanging, and the node takes a full SST.
@@ -43,6 +44,8 @@ pub enum RecoverError {
         program: String,
         source: std::io::Error,
     },
+    #[error("{0}")]
+    Thread(#[from] ThreadError),
     #[error("{program} --wsrep-recover has not ended after {} s", .after.as_secs())]
     TooLong { program: String, after: Duration },
     #[error("SIGTERM came while {program} --wsrep-recover ran")]
@@ -100,6 +103,9 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         command.current_dir(started_in);
     }
     end_with_this_thread(&mut command);
+    // The watcher comes first: nobody would end a child without one.
+    let (hand, child) = channel::<Child>();
+    let watcher = threads::spawn("trireme-ask", move || child.recv().is_ok_and(watch))?;
     let mut child = command
         .args(arguments)
         .args(["--wsrep-recover", "--disable-log-error"])
@@ -109,7 +115,8 @@ fn run(program: &PathBuf, arguments: Vec<OsString>) -> Result<Gtid, RecoverError
         .spawn()
         .map_err(fail)?;
     let output = child.stderr.take();
-    let watcher = with_signals_blocked(|| thread::spawn(move || watch(child)));
+    // Cannot fail: the watcher waits for the child.
+    let _ = hand.send(child);
     let (mut position, mut last_line) = (None, String::new());
     // Names of files and tables may be in any character set.
     for line in output
@@ -249,6 +256,34 @@ mod tests {
         );
         let text = error.expect_err("no position").to_string();
         assert!(text.ends_with("it ended with: no such directory"), "{text}");
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_started_is_the_reason_why_the_position_stays_unknown() {
+        if tests::is_child() {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+            let kib: u64 = size
+                .unwrap()
+                .trim()
+                .trim_end_matches(" kB")
+                .parse()
+                .unwrap();
+            // Enough for all but a thread's stack (2 MiB).
+            let bytes = (kib + 1_024) * 1_024;
+            let limit = libc::rlimit {
+                rlim_cur: bytes,
+                rlim_max: bytes,
+            };
+            // SAFETY: the call takes values only.
+            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+            let error = run(&"/bin/sh".into(), vec![]).unwrap_err();
+            assert!(matches!(error, RecoverError::Thread(_)), "{error:?}");
+            return;
+        }
+        let this_test = "recover_position::tests::a_thread_that_cannot_be_started_is_the_reason_why_the_position_stays_unknown";
+        let status = tests::run_again(&[], this_test).expect("nothing is before it");
+        assert!(status.success(), "{status}");
     }
 
     /// The node must not go on without its position: it would replace its data, or found a new history.

@@ -47,12 +47,15 @@ pub fn start(settings: InitSettings) -> Option<Node> {
 }
 
 fn try_start(settings: InitSettings, logger: &Logger) -> Result<Node, String> {
-    let options = Options::new(
-        &settings.data_dir,
-        &settings.node_address,
-        &settings.options,
-    )
-    .map_err(|error| format!("wsrep_provider_options: {error}"))?;
+    // Options are text: the files would come to lie at another path than the server's.
+    let data_dir = settings.data_dir.to_str().ok_or_else(|| {
+        format!(
+            "the path of the data directory, {:?}, is not UTF-8: give the server one (datadir, wsrep_data_home_dir) that is",
+            settings.data_dir
+        )
+    })?;
+    let options = Options::new(data_dir, &settings.node_address, &settings.options)
+        .map_err(|error| format!("wsrep_provider_options: {error}"))?;
     setup::check(&options).map_err(|error| error.to_string())?;
     logger.set_debug(options.bool("debug"));
     let (grastate, found) =
@@ -465,3 +468,6 @@ fn set_weight(node: &Node, weight: u8) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,13 @@
 //! server handles it. A server blocks its signals until it has started. A server that lacks others (a component, founders, a
 //! majority, a donor) only starts when they are there.
 
-use crate::server_flags;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::{server_flags, threads};
+
+/// Time that a disk gets at the end of a server that waits: less than a container's manager gives to a stop (10 s).
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns true if a server that has not started is to end: a SIGTERM is pending, or the server has taken one. With its
 /// storage engines up it takes signals before its first view, but stops only after that view (measured).
@@ -22,6 +28,20 @@ fn is_pending() -> bool {
 /// a kill, which loses nothing that was acknowledged.
 pub fn let_it() -> ! {
     end_by(libc::SIGTERM)
+}
+
+/// Ends the process as [`let_it`] does, after `close`: the log is closed as at any other stop, so that the next process
+/// lacks nothing after a restart of the machine. A disk that hangs holds up the end for `timeout` only.
+pub fn let_it_after(timeout: Duration, close: impl FnOnce()) -> ! {
+    let ends_in_time = threads::spawn("trireme-end", move || {
+        sleep(timeout);
+        let_it()
+    });
+    // Without that thread the process might hang: it ends as by a kill.
+    if ends_in_time.is_ok() {
+        close();
+    }
+    let_it()
 }
 
 /// Ends the process because its node cannot go on; the reason has been logged. It aborts as Galera does, so that a

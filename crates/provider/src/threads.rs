@@ -22,9 +22,17 @@ pub fn start(
     name: &'static str,
     body: impl FnOnce(&Weak<Node>) + Send + 'static,
 ) -> Result<JoinHandle<()>, ThreadError> {
-    let (node, builder) = (Arc::downgrade(node), Builder::new().name(name.into()));
-    with_signals_blocked(|| builder.spawn(move || guard(&node, || body(&node))))
-        .map_err(|source| ThreadError { name, source })
+    let node = Arc::downgrade(node);
+    spawn(name, move || guard(&node, || body(&node)))
+}
+
+/// Starts a thread of this name that takes no signal of the process, and whose panics concern its caller alone.
+pub fn spawn<T: Send + 'static>(
+    name: &'static str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, ThreadError> {
+    let builder = Builder::new().name(name.into());
+    with_signals_blocked(|| builder.spawn(body)).map_err(|source| ThreadError { name, source })
 }
 
 /// Ends the process after a panic in the ordering code: a node without that code would hang its cluster silently.
@@ -49,7 +57,7 @@ const FAULTS: [libc::c_int; 7] = [
 
 /// Starts a thread, by `spawn`, that takes no signal of the process: the server takes them in a thread of its own.
 /// Signals of the thread's own faults stay open: the server's handler prints the stack.
-pub fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
+fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are valid; the mask of this thread is put back below.
     unsafe {
         let mut blocked: libc::sigset_t = std::mem::zeroed();

@@ -128,6 +128,13 @@ impl ActionQueue {
         self.note_end();
     }
 
+    /// Ends every [`Self::mark_unsafe`], those of earlier connections too: an SST has replaced the database.
+    pub(crate) fn mark_all_safe(&mut self) {
+        for _ in 0..self.unsafe_marks {
+            self.mark_safe();
+        }
+    }
+
     /// Notes the end of the last action, once grastate.dat names the history: an action that is noted as ended excuses
     /// no file without one.
     fn note_end(&mut self) {

@@ -364,13 +364,13 @@ impl Voting {
         self.lacks
     }
 
-    /// Notes that an SST has replaced the database; it ends at `seqno`. Returns the number of presumptions that are
-    /// over: one [`VotingOutput::MarkSafe`] for each.
-    pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) -> usize {
+    /// Notes that an SST has replaced the database; it ends at `seqno`. Presumptions are over, without a
+    /// [`VotingOutput::MarkSafe`]: the SST ends all marks.
+    pub(crate) fn snapshot_taken(&mut self, seqno: Seqno) {
         self.snapshot_at = seqno;
         self.ahead = self.ahead.split_off(&(seqno + 1));
         self.lacks = None;
-        std::mem::take(&mut self.presumed).len()
+        self.presumed.clear();
     }
 }
 

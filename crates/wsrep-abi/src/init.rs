@@ -1,10 +1,11 @@
 //! The arguments of `init`: the server's settings and its callbacks.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::path::PathBuf;
 
 use crate::buf::{Buf, WsHandle};
 use crate::ids::{Gtid, TrxMeta};
-use crate::memory::cstr_to_string;
+use crate::memory::{cstr_to_path, cstr_to_string};
 use crate::status::{CbStatus, LogLevel};
 use crate::view::ViewInfoHeader;
 
@@ -168,7 +169,7 @@ pub struct InitSettings {
     /// Address for clients.
     pub node_incoming: String,
     /// Directory for the provider's files, perhaps relative.
-    pub data_dir: String,
+    pub data_dir: PathBuf,
     /// Provider options.
     pub options: String,
     /// Highest application protocol that the server speaks.
@@ -191,7 +192,7 @@ impl InitSettings {
                 node_name: cstr_to_string(args.node_name),
                 node_address: cstr_to_string(args.node_address),
                 node_incoming: cstr_to_string(args.node_incoming),
-                data_dir: cstr_to_string(args.data_dir),
+                data_dir: cstr_to_path(args.data_dir),
                 options: cstr_to_string(args.options),
                 proto_ver: args.proto_ver,
                 state_id: args.state_id.as_ref().copied().unwrap_or_default(),

@@ -1,6 +1,8 @@
 //! Memory that crosses the border: memory that the server frees with `free(3)` must come from `malloc(3)`.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Copies a C string; NULL gives an empty string, bytes that are not UTF-8 are replaced.
 ///
@@ -14,6 +16,18 @@ pub unsafe fn cstr_to_string(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }
         .to_string_lossy()
         .into_owned()
+}
+
+/// Copies a C string that is a path, byte by byte; NULL gives an empty path.
+///
+/// # Safety
+/// As for [`cstr_to_string`].
+pub(crate) unsafe fn cstr_to_path(text: *const c_char) -> PathBuf {
+    if text.is_null() {
+        return PathBuf::new();
+    }
+    // SAFETY: not NULL, and the rest is the caller's contract.
+    OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into()
 }
 
 /// Returns a malloc'ed, NUL-terminated copy of `text` up to its first NUL, for a caller that will `free(3)` it. Returns

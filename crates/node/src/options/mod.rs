@@ -19,6 +19,9 @@ pub use syntax::{escape, split};
 use value::{Kind, find_word, parse_decimal};
 pub use value::{Typed, parse_bool, parse_duration, parse_int};
 
+/// The longest period that has an effect, 100 years in milliseconds: a sum of a time and a longer one would overflow.
+pub const PERIOD_MAX_MS: u64 = 100 * 365 * 24 * 3_600 * 1_000;
+
 /// The phase in which options are set. An option may change up to its last phase; setting it to its present value
 /// always succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -302,13 +305,15 @@ impl Options {
         parse_decimal(self.text(spec)).unwrap_or_default()
     }
 
-    /// Returns the value of a period in milliseconds, rounded up so that a period never becomes 0.
+    /// Returns the value of a period in milliseconds, rounded up so that a period never becomes 0, and at most
+    /// [`PERIOD_MAX_MS`].
     pub fn duration_ms(&self, key: &str) -> u64 {
         let spec = self.expect_kind(key, |kind| kind == Kind::Duration);
         let nanos = parse_duration(self.text(spec))
             .unwrap_or_default()
             .as_nanos();
-        u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+        let ms = u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        ms.min(PERIOD_MAX_MS)
     }
 
     /// Returns the chosen word in the registry's spelling.

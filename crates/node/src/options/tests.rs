@@ -79,6 +79,19 @@ fn connecting_shows_what_galera_shows_then() {
     assert_eq!(connected.to_string(), text);
 }
 
+/// Otherwise "never" would mean "at once": who waits adds the period to a time.
+#[test]
+fn a_period_that_is_longer_than_any_wait_is_cut() {
+    for text in ["9223372036854775807", "18446744073709551", "P200Y"] {
+        let options = options(&format!("pc.wait_evidence={text}"));
+        assert_eq!(
+            options.duration_ms("pc.wait_evidence"),
+            PERIOD_MAX_MS,
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn what_the_suites_configure_is_understood() {
     let mut options = options(

@@ -89,6 +89,22 @@ fn sigterm_ends_a_process_that_waits() {
 }
 
 #[test]
+fn a_disk_that_hangs_does_not_keep_a_process_that_waits() {
+    if is_child() {
+        terminate();
+        let_it_after(Duration::from_millis(100), || {
+            loop {
+                thread::park();
+            }
+        });
+    }
+    assert_ends_by(
+        libc::SIGTERM,
+        "termination::tests::a_disk_that_hangs_does_not_keep_a_process_that_waits",
+    );
+}
+
+#[test]
 fn a_node_that_cannot_go_on_ends_as_a_failure() {
     if is_child() {
         end_process();

@@ -51,6 +51,7 @@ impl Joiner<'_> {
             Some(request) if request.is_empty() => self.needs_restart(),
             Some(request) if is_trivial(&request) => {
                 self.note_replaced();
+                self.out.mark_all_safe();
                 self.snapshot_is_here(upto - 1);
             }
             Some(request) => {
@@ -226,7 +227,7 @@ impl Joiner<'_> {
         // dies in between leaves a file without a history, and the next one takes another SST.
         self.note_replaced();
         self.out.push(Action::Host(HostAction::MarkUncorrupt));
-        self.out.mark_safe();
+        self.out.mark_all_safe();
         self.out.push(Action::Host(HostAction::SaveState {
             gtid: Gtid {
                 uuid: history,
@@ -321,9 +322,7 @@ impl Joiner<'_> {
         let Some(upto) = self.transfer.upto() else {
             return;
         };
-        for _ in 0..self.voting.snapshot_taken(seqno) {
-            self.out.mark_safe();
-        }
+        self.voting.snapshot_taken(seqno);
         let skipped = Seqno::from(planted(Mutant::SnapshotSkipsOne) && seqno < upto);
         let history = self.context.history().unwrap_or_default();
         self.executor.begin_at(history, seqno + skipped);

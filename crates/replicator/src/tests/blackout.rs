@@ -50,7 +50,7 @@ fn action_read_back(fails_on: &[usize], slow: Option<usize>) -> (Cluster, Seqno)
 }
 
 /// How often the database was said to be unreliable, less how often it was said to be good again.
-fn doubts(cluster: &Cluster, node: usize) -> i32 {
+pub(super) fn doubts(cluster: &Cluster, node: usize) -> i32 {
     let actions = cluster.nodes[node].actions.iter();
     let weigh = |action: &Action| match action {
         Action::Host(HostAction::MarkUnsafe) => 1,

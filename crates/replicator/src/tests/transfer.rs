@@ -4,6 +4,7 @@ use bytes::Bytes;
 use trireme_certification::KeyType;
 use trireme_group::{Delivery, SubmissionId, Uuid};
 
+use super::blackout::doubts;
 use super::clients::{copy_new, join_and_pull, pulls};
 use super::driver::{Cluster, HISTORY, draft, incarnation, peer_message};
 use super::server::{Applier, Happened};
@@ -432,6 +433,32 @@ fn a_node_that_was_inconsistent_takes_nothing_but_a_snapshot_however_often_it_co
     cluster.snapshot_from(0, 1);
     cluster.settle();
     assert_eq!(cluster.comment(1), "Synced");
+    cluster.assert_settled();
+}
+
+/// Otherwise grastate.dat would name no history for the rest of the process's life.
+#[test]
+fn a_snapshot_ends_the_marks_of_the_connections_before() {
+    let mut cluster = outvoted();
+    let before = doubts(&cluster, 1);
+    connect_again(&mut cluster, 50, b"mysqldump");
+    cluster.event(1, Event::Disconnect);
+    cluster.settle();
+    assert!(cluster.nodes[1].closed);
+    assert_eq!(doubts(&cluster, 1), before + 1);
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(50)));
+    let gtid = cluster.nodes[0].replicator.last_committed();
+    cluster.call(0, |ticket| Event::SstSent {
+        ticket,
+        gtid,
+        rcode: -32,
+    });
+    cluster.settle();
+    connect_again(&mut cluster, 51, b"mysqldump");
+    cluster.snapshot_from(0, 1);
+    cluster.settle();
+    assert_eq!(cluster.comment(1), "Synced");
+    assert_eq!(doubts(&cluster, 1), 0);
     cluster.assert_settled();
 }
 

@@ -54,6 +54,6 @@ fn a_node_that_catches_up_has_lost_and_the_first_to_know_goes_on_until_the_vote(
     let ended = voting.decided(5, 0);
     assert_eq!(ended, Some(vec![diverged, VotingOutput::MarkSafe]));
     let (mut voting, _) = disputed(Standpoint::FirstToKnow);
-    assert_eq!(voting.snapshot_taken(9), 1);
+    voting.snapshot_taken(9);
     assert_eq!(voting.decided(5, 0), None);
 }
