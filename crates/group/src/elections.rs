@@ -11,7 +11,6 @@ use crate::context::Context;
 use crate::dissemination::Dissemination;
 use crate::election_timer::ElectionTimer;
 use crate::entry::Entry;
-use crate::event::Action;
 use crate::forced_views::ForcedViews;
 use crate::ids::{Incarnation, Position, ReplicaId, SubmissionId, Uuid};
 use crate::known::{Known, known};
@@ -118,12 +117,13 @@ impl Elections<'_> {
 
     // ---- forced views ----
 
-    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason.
+    /// True if the history may have one more forced view. Otherwise raises an alarm with the reason, once in 10 s: the
+    /// next attempt may come at once.
     pub(crate) fn has_room_for_override(&mut self) -> bool {
         let is_full = self.branches().is_full_of_overrides();
         if is_full {
-            let text = tell_no_more_overrides();
-            self.out.push(Action::Alarm { text });
+            let (me, now) = (self.me(), self.context.now());
+            self.out.alarm(me, now, tell_no_more_overrides);
         }
         !is_full
     }

@@ -5,7 +5,6 @@
 
 use trireme_mutants::{Mutant, planted};
 
-use crate::branches::tell_no_more_overrides;
 use crate::configuration::{Configuration, Member};
 use crate::elections::{Elections, Won};
 use crate::event::Action;
@@ -223,10 +222,7 @@ impl Elections<'_> {
         let text = self.tell_evidence(all, best);
         let heard = all.all().map(|(_, giver, _)| giver).collect();
         let logs = promises.usable();
-        if self.branches().is_full_of_overrides() {
-            // The next attempt comes at once.
-            let (me, now) = (self.me(), self.context.now());
-            self.out.alarm(me, now, tell_no_more_overrides);
+        if !self.has_room_for_override() {
             return None;
         }
         let override_id = self.automatic_override();

@@ -5,6 +5,7 @@
 use trireme_mutants::{Mutant, planted};
 
 use super::Membership;
+use crate::branches::tell_no_more_overrides;
 use crate::configuration::{Configuration, Member};
 use crate::event::Action;
 use crate::ids::{Incarnation, Uuid};
@@ -27,8 +28,9 @@ impl Membership<'_> {
             self.out.note(text);
             return;
         }
-        if !self.elections().has_room_for_override() {
-            return;
+        if self.branches().is_full_of_overrides() {
+            let text = tell_no_more_overrides();
+            return self.out.push(Action::Alarm { text });
         }
         let number = self.vote.promised().number + 1;
         let won = (self.elections()).ask_promises(number, Some(override_id), None);
