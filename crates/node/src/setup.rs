@@ -317,8 +317,8 @@ pub fn log_disk(options: &Options) -> OsDisk {
 }
 
 /// Keeps other servers and arbitrators out of the directory of the write-set log until the result is dropped.
-/// `gcache.dir` may be shared where the data directories differ. None: the directory cannot be locked; if the log cannot be opened there either,
-/// the connection says so.
+/// `gcache.dir` may be shared where the data directories differ. None: the directory cannot be locked; if the log cannot
+/// be opened there either, the connection says so.
 pub fn claim_log_directory(options: &Options) -> Result<Option<File>, SetupError> {
     let path = PathBuf::from(options.str("gcache.dir"));
     let Ok(directory) = File::open(&path) else {
