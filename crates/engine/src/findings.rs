@@ -131,7 +131,7 @@ impl Findings {
 
     /// Notes that others get nothing up to this seqno.
     pub fn note_unreadable(&self, seqno: Seqno) {
-        self.unreadable.set(seqno);
+        self.unreadable.set(self.unreadable.get().max(seqno));
     }
 
     /// Returns the seqno up to which others get nothing.

@@ -1,6 +1,8 @@
 //! The write-set log of one history, as the engine writes it. The files below have its reads (`reading`), its recovery
-//! (`recovering`), and the notes beside it (`noting`). [`crate::flushes`] chooses the times of writes and flushes.
+//! (`recovering`), its checkpoints (`checkpoints`), and the notes beside it (`noting`). [`crate::flushes`] chooses the
+//! times of writes and flushes.
 
+mod checkpoints;
 mod noting;
 mod reading;
 mod recovering;
@@ -15,7 +17,6 @@ use trireme_mutants::{Mutant, planted};
 use crate::findings::Findings;
 use crate::mark::{KeepMark, Marker};
 use crate::session::{Forgotten, Session};
-use crate::snapshot::encode_snapshot;
 use crate::staging::{StageJob, Staging};
 use crate::thresholds::{Counters, Thresholds};
 
@@ -42,6 +43,8 @@ pub struct Storage {
     had_log: bool,
     /// A log was given up for one that could not be begun.
     is_given_up: bool,
+    /// Address of the log below which no checkpoint is due, because the last one was too large; 0: none was.
+    no_checkpoint_below: u64,
     /// Payloads that are written ahead of their entries.
     staging: Staging,
     /// The history of the session.
@@ -57,6 +60,9 @@ pub struct Storage {
     unspoken: Option<Uuid>,
     /// The mark outside the log's volume.
     marker: Marker,
+    /// The mark may be replaced: it speaks of this log, or the data directory names this log, and no other, as the one
+    /// that this replica acknowledges with.
+    owns_mark: bool,
 }
 
 impl Storage {
@@ -78,6 +84,7 @@ impl Storage {
             log: None,
             had_log: false,
             is_given_up: false,
+            no_checkpoint_below: 0,
             staging: Staging::default(),
             noted_in: Uuid::NIL,
             notes: Vec::new(),
@@ -85,6 +92,7 @@ impl Storage {
             findings: Findings::default(),
             unspoken: None,
             marker: Marker::new(mark),
+            owns_mark: false,
         }
     }
 
@@ -169,7 +177,7 @@ impl Storage {
     fn give_up_log(&mut self) -> Option<Log> {
         self.drop_staged();
         self.counted = self.counters().log;
-        self.resumed = None;
+        (self.resumed, self.no_checkpoint_below) = (None, 0);
         self.findings.forget();
         self.is_given_up |= self.published().is_some();
         self.log.take()
@@ -217,8 +225,19 @@ impl Storage {
         self.log.as_mut().filter(|log| log.is_published())
     }
 
-    /// Begins the mark of this log.
+    /// Notes that the data directory names this log from now on: a mark of another log says nothing about this replica
+    /// any more, since it counts as amnesiac on that log.
+    pub(crate) fn note_named(&mut self) {
+        self.owns_mark = true;
+        self.begin_mark();
+    }
+
+    /// Begins the mark of this log. The mark of another log stays until [`Storage::note_named`]: if the process ended
+    /// before, the next one might find that log again.
     fn begin_mark(&mut self) {
+        if !self.owns_mark && !planted(Mutant::UnnamedLogMarked) {
+            return;
+        }
         if let Some(end) = self.published().map(|log| log.written_end()) {
             let Session { boot_id, log, .. } = self.session;
             (self.marker).begin(self.config.durability, boot_id, log, end);
@@ -230,19 +249,6 @@ impl Storage {
         if let Some(end) = self.published().map(|log| log.written_end()) {
             self.marker.advance(end);
         }
-    }
-
-    /// Returns true if it is time for [`Storage::put_snapshot`].
-    pub fn wants_snapshot(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::wants_snapshot)
-    }
-
-    /// Puts a log checkpoint into the log, at most one into each segment.
-    pub fn put_snapshot(&mut self, state: &Checkpoint, control: &[u8]) -> Result<(), LogError> {
-        let Some(log) = &mut self.log else {
-            return Ok(());
-        };
-        log.put_snapshot(state.position, &encode_snapshot(state, control))
     }
 
     /// Buffers an entry; [`Storage::write_out`] makes it survive the process.

@@ -24,6 +24,8 @@ pub struct Thresholds {
     pub control_queue_bytes: usize,
     /// Excess of the log over `gcache.size` at which it is reported first; then it is reported when it has doubled.
     pub excess_bytes: u64,
+    /// Maximum size of a log checkpoint. In deployed nodes that of a record.
+    pub checkpoint_bytes_max: u64,
 }
 
 impl Default for Thresholds {
@@ -37,6 +39,7 @@ impl Default for Thresholds {
             recovery_bytes: 4 << 20,
             control_queue_bytes: 4 << 20,
             excess_bytes: 64 << 20,
+            checkpoint_bytes_max: trireme_log::MAX_PAYLOAD_BYTES,
         }
     }
 }

@@ -91,6 +91,11 @@ impl Outcomes {
         self.by_seqno.back().map(|(s, _)| *s)
     }
 
+    /// Returns the position of the highest seqno; `None`: there is none.
+    pub(crate) fn last_position(&self) -> Option<u64> {
+        self.by_seqno.back().map(|(_, p)| *p)
+    }
+
     /// Returns true if `outcome` may be recorded for `position`: seqnos grow with positions, and a recorded seqno never
     /// changes.
     pub(crate) fn fits(&self, position: u64, outcome: &Outcome) -> bool {

@@ -35,6 +35,7 @@ impl Scale {
                 recovery_bytes: random.pick(&[1_000, 20_000, shipped.engine.recovery_bytes]),
                 control_queue_bytes: shipped.engine.control_queue_bytes,
                 excess_bytes: random.pick(&[5_000, 50_000, shipped.engine.excess_bytes]),
+                checkpoint_bytes_max: shipped.engine.checkpoint_bytes_max,
             },
             group: group::Thresholds {
                 append_bytes: random.pick(&[300, 3_000, shipped.group.append_bytes]),

@@ -336,7 +336,7 @@ impl Engine {
         self.must_write(result);
     }
 
-    /// Names the log in the data directory, before any message speaks of the log's entries.
+    /// Names the log in the data directory, before any message speaks of the log's entries. Then its mark may begin.
     pub(super) fn tell_log(&mut self, host: &mut dyn Host) {
         let untold = |link: &&mut Link| !link.log_told;
         let Some(link) = self.link.as_mut().filter(untold) else {
@@ -346,11 +346,12 @@ impl Engine {
             return;
         };
         link.log_told = true;
-        if let Err(error) = host.in_log(id) {
-            self.not_kept(
+        match host.in_log(id) {
+            Ok(()) => link.storage.note_named(),
+            Err(error) => self.not_kept(
                 "cannot write down which write-set log is this node's",
                 &error,
-            );
+            ),
         }
     }
 

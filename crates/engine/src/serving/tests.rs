@@ -133,7 +133,18 @@ fn what_cannot_be_read_is_told_and_not_looked_for_again() {
     assert!(storage.take_read_error().is_some());
     disk.set_fail_reads(false);
     let first = trireme_replicator::History::first_seqno(&storage);
-    assert_eq!(first, Some(41), "nothing up to the last one is served");
+    assert_eq!(first, Some(21), "nothing up to this one is served");
+    let above = ist_chunk(40, vec![record(4, 200)]);
+    assert_eq!(answer(&storage, pull(40, 0)), Some(above));
+    for other in [10, 50, i64::MAX] {
+        storage.note_unreadable(other);
+        let first = trireme_replicator::History::first_seqno(&storage);
+        assert_eq!(
+            first,
+            Some(21),
+            "a lower one, and those that it has not: {other}"
+        );
+    }
 }
 
 #[test]

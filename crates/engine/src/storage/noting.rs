@@ -107,7 +107,8 @@ impl Storage {
         if self.is_given_up {
             return Ok(()); // the files left are unknown
         }
-        if self.log.as_ref().is_some_and(|log| !log.is_published()) {
+        // Without a log this process has nothing to flush. An earlier log keeps its session and its mark.
+        if self.published().is_none() && !planted(Mutant::MarkRemovedUnread) {
             self.log = None;
             return Ok(());
         }
@@ -135,8 +136,11 @@ impl Storage {
         if kept {
             return false;
         }
-        // The mark comes first: a write to the failed volume may block.
-        self.marker.fail(self.session.boot_id, self.session.log);
+        // The mark comes first: a write to the failed volume may block. A log that the data directory does not name yet
+        // was not acknowledged with: the mark stays as it is.
+        if self.owns_mark {
+            self.marker.fail(self.session.boot_id, self.session.log);
+        }
         // Entries that were flushed before, such as configurations, are still there.
         let Forgotten { entries, views } = self.session.forgotten;
         let forgotten = Forgotten {
@@ -186,6 +190,7 @@ mod tests {
     use trireme_log::{LogConfig, MemoryDisk};
 
     use crate::mark::{KeepMark, MARK_BYTES};
+    use crate::recovered_log::Doubts;
     use crate::session::Session;
 
     use super::*;
@@ -234,6 +239,7 @@ mod tests {
                 let mut storage = storage(&disk, &mark, durability);
                 assert!(!storage.note_failure(false), "no log, nothing to forget");
                 begin(&mut storage).unwrap();
+                storage.note_named();
                 disk.fail_device();
                 let error = anew(&mut storage).unwrap_err();
                 assert!(error.is_of_volume(), "{error}");
@@ -244,6 +250,35 @@ mod tests {
                 assert_eq!(has_failed, may_forget, "{durability:?}");
             }
         }
+    }
+
+    /// The volume of a log is not mounted while a process runs, or begins another log.
+    #[test]
+    fn the_mark_outlives_a_process_that_the_data_directory_names_no_log_of() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let mut first = storage(&disk, &mark, Durability::Os);
+        first.begin(&checkpoint(), Forgotten::default()).unwrap();
+        first.note_named();
+        first.note_failure(false);
+        drop(first);
+        let accusation = mark.0.lock().unwrap().clone();
+        assert!(accusation.is_some());
+        let kept = || *mark.0.lock().unwrap() == accusation;
+
+        let unmounted = MemoryDisk::new();
+        let mut second = storage(&unmounted, &mark, Durability::Os);
+        second.close().unwrap();
+        assert!(kept(), "it had no log");
+        let mut third = storage(&unmounted, &mark, Durability::Os);
+        third.set_log_id(Uuid([9; 16]));
+        third.begin(&checkpoint(), Forgotten::default()).unwrap();
+        assert!(kept(), "the votes name the earlier log");
+        third.note_failure(false);
+        assert!(kept(), "nor was this one acknowledged with");
+        third.note_named();
+        assert!(!kept());
+        third.close().unwrap();
+        assert_eq!(*mark.0.lock().unwrap(), None);
     }
 
     /// The server goes on with its queued entries, DDL among them.
@@ -278,21 +313,65 @@ mod tests {
     #[test]
     fn lost_notes_stay_lost_in_the_notes_of_a_new_log() {
         let (disk, mark) = (MemoryDisk::new(), Mark::default());
-        let recalled = || {
+        let (lost, new) = (Uuid([4; 16]), Uuid([5; 16]));
+        let recalled = |last_log| {
             let mut storage = storage(&disk, &mark, Durability::Os);
-            storage.recall(HISTORY, Uuid([4; 16])).unwrap();
+            storage.set_log_id(new);
+            storage.recall(HISTORY, last_log).unwrap();
             storage
         };
-        let mut first = recalled();
+        let mut first = recalled(lost);
         assert!(first.has_diverged());
         first.begin(&checkpoint(), Forgotten::default()).unwrap();
         drop(first);
-        let mut second = recalled();
+        let mut second = recalled(new);
         assert!(second.has_diverged());
         second.begin(&checkpoint(), Forgotten::default()).unwrap();
         second.note_diverged(false).unwrap(); // an SST
         drop(second);
-        assert!(!recalled().has_diverged());
+        assert!(!recalled(new).has_diverged());
+    }
+
+    /// An older log was put back: its notes do not tell what the database has done since.
+    #[test]
+    fn notes_beside_another_log_count_as_lost() {
+        let (disk, mark) = (MemoryDisk::new(), Mark::default());
+        let id = |last: u8| Uuid([[5; 15].as_slice(), &[last]].concat().try_into().unwrap());
+        let diverged = |last_log: Uuid| {
+            let mut next = storage(&disk, &mark, Durability::Os);
+            let (_, overrides) = next.recall(HISTORY, last_log).unwrap();
+            let doubts = Doubts {
+                volume_failed: false,
+                last_log,
+            };
+            next.recover(HISTORY, 0, doubts).unwrap().unwrap();
+            let mut notes = Vec::new();
+            next.drain_notes(&mut notes);
+            let told = notes.iter().any(|note| note.contains("notes of another"));
+            assert_eq!(told, next.has_diverged(), "{notes:?}");
+            assert_eq!(next.noted().1.is_empty(), overrides.is_empty());
+            assert_eq!(overrides.is_empty(), next.has_diverged());
+            next.has_diverged()
+        };
+        let begin = |log: Uuid| {
+            let mut first = storage(&disk, &mark, Durability::Os);
+            first.set_log_id(log);
+            first.begin(&checkpoint(), Forgotten::default()).unwrap();
+            first.put_snapshot(&checkpoint(), &[]).unwrap();
+            first.note_overrides(vec![(Uuid([6; 16]), 3)]).unwrap();
+            first.close().unwrap();
+        };
+        for (log, last_log, is_lost) in [
+            (id(1), id(1), false),
+            (id(2), id(1), false), // killed before the data directory named it
+            (id(1), Uuid::NIL, false),
+            (Uuid::NIL, Uuid::NIL, false), // an earlier version's
+            (id(1), id(2), true),
+            (Uuid::NIL, id(1), true),
+        ] {
+            begin(log);
+            assert_eq!(diverged(last_log), is_lost, "{log} after {last_log}");
+        }
     }
 
     fn checkpoint() -> Checkpoint {

@@ -38,11 +38,12 @@ impl Storage {
         self.findings.is_intact(head, offset, part, damage)
     }
 
-    /// Notes that nothing is served up to the log's end, or up to `seqno` if the log has no seqno. The replicator sees it
-    /// by `first_seqno`.
+    /// Notes that nothing is served up to `seqno`, if the log has it: it cannot be read. The replicator sees it by
+    /// `first_seqno`.
     pub(crate) fn note_unreadable(&self, seqno: Seqno) {
-        let last = self.log.as_ref().and_then(Log::last_seqno);
-        self.findings.note_unreadable(last.unwrap_or(seqno));
+        if self.position_of(seqno).is_some() {
+            self.findings.note_unreadable(seqno);
+        }
     }
 
     /// Returns the lowest seqno that is served, of a log that begins at `first`.

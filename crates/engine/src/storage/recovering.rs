@@ -31,7 +31,9 @@ impl Storage {
         last_log: Uuid,
     ) -> Result<(LastAction, Vec<(Uuid, Seqno)>), LogError> {
         let state = Log::state_on((self.disk)().as_ref(), history.0)?;
-        let last = state.and_then(|bytes| Session::decode(&bytes));
+        let noted = state.and_then(|bytes| Session::decode(&bytes));
+        let is_noted = noted.is_some();
+        let last = noted.filter(|session| speaks_of_database(session, last_log));
         // A replica with a log has noted something about its database: before that, the database was in no history.
         let is_lost = last.is_none() && !history.is_nil() && !last_log.is_nil();
         if let Some(session) = last {
@@ -44,10 +46,19 @@ impl Storage {
             // (rule 13).
             self.session.diverged = true;
             self.noted_in = history;
+            let reason = match is_noted {
+                true => {
+                    "has notes of another write-set log than the one that this node has written last (was gcache.dir \
+                     changed, and changed back, or an old copy put there?)"
+                }
+                false => {
+                    "has no notes on this node's database, although this node had a write-set log (was gcache.dir \
+                     emptied, changed, or is its volume not mounted?)"
+                }
+            };
             self.notes.push(format!(
-                "trireme-state.log in {} has no notes on this node's database, although this node had a write-set log (was \
-                 gcache.dir emptied, changed, or is its volume not mounted?): nobody knows whether the database is on the \
-                 cluster's branch. A snapshot of another node replaces it, unless this node is bootstrapped",
+                "trireme-state.log in {} {reason}: nobody knows whether the database is on the cluster's branch. A \
+                 snapshot of another node replaces it, unless this node is bootstrapped",
                 self.dir()
             ));
         }
@@ -106,7 +117,10 @@ impl Storage {
         doubts: Doubts,
     ) -> Result<Option<Recovery>, LogError> {
         let mut found = None;
+        let last_log = doubts.last_log;
         let recovered = self.recover_log(database, held_bytes, doubts, &mut found);
+        // A log that this replica did not acknowledge with last is not relied on anyway, and the mark is not its.
+        found = found.filter(|id| !is_other(*id, last_log));
         // The volume may have lost entries that the cache still gives back: the next process must not rely on them.
         if let (Err(error), Some(id)) = (&recovered, found) {
             let may_lose = error.is_of_volume() && !error.is_of_read();
@@ -222,7 +236,7 @@ impl Storage {
             ));
         }
         let id = last.map_or(Uuid::NIL, |session| session.log);
-        let is_other = !doubts.last_log.is_nil() && taken_up(id, doubts.last_log).is_none();
+        let is_other = is_other(id, doubts.last_log);
         if is_other {
             self.tell_of_log(
                 "is not the one that this node has written last (was gcache.dir changed, and changed back?): until the \
@@ -248,12 +262,17 @@ impl Storage {
         self.resumed = Some(recovery.log.checkpoint.clone());
         self.noted_in = recovery.history;
         self.session.forgotten = recovery.forgotten;
+        let id = last.as_ref().map_or(Uuid::NIL, |last| last.log);
+        self.owns_mark = !is_other(id, last_log);
         if let Some(last) = last {
             // Else the log keeps the id for a new one: other copies of it have ids that follow its old id.
             self.session.log = taken_up(last.log, last_log).unwrap_or(self.session.log);
-            self.session.action = last.action_as_of(self.session.boot_id);
-            self.session.overrides = last.overrides;
-            self.session.diverged = last.diverged;
+            // Else those of [`Storage::recall`] hold.
+            if speaks_of_database(&last, last_log) {
+                self.session.action = last.action_as_of(self.session.boot_id);
+                self.session.overrides = last.overrides;
+                self.session.diverged = last.diverged;
+            }
         }
         (self.log, self.had_log) = (Some(log), true);
         if planted(Mutant::MarkBegunFirst) {
@@ -267,6 +286,18 @@ impl Storage {
         self.begin_mark();
         Ok(())
     }
+}
+
+/// Returns true if these notes are the last ones on this replica's database. Those beside another log say nothing of
+/// what the database has done since.
+fn speaks_of_database(session: &Session, last_log: Uuid) -> bool {
+    !is_other(session.log, last_log) || planted(Mutant::OldNotesTrusted)
+}
+
+/// Returns true if the log with this id is not the one with which this replica acknowledged last. `last_log`: the id of
+/// that log; nil: not known.
+fn is_other(id: Uuid, last_log: Uuid) -> bool {
+    !last_log.is_nil() && taken_up(id, last_log).is_none()
 }
 
 /// Returns the id that a log gets when another process takes it up, so that a copy of its files that was made before does

@@ -163,9 +163,11 @@ impl Log {
     /// # Errors
     /// If the file of the first entry cannot be opened.
     pub fn run_job_from_seqno(&self, seqno: i64, max_bytes: u64) -> Result<RunJob, LogError> {
-        match self.position_of_seqno(seqno) {
-            Some(position) => self.run_job(position..=u64::MAX, max_bytes, true),
-            None => Ok(self.no_job()),
+        let outcomes = &self.index.outcomes;
+        // The entries above have no seqno yet: of a node that is held still, they may be millions.
+        match (outcomes.position_of(seqno), outcomes.last_position()) {
+            (Some(first), Some(last)) => self.run_job(first..=last, max_bytes, true),
+            _ => Ok(self.no_job()),
         }
     }
 

@@ -20,12 +20,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    goes_on_alone(stage, N1, &[N2, N3])?;
-    let alone = stage.write(N1, &[row(1)]);
-    stage.until("n1 goes on alone", |s| s.acknowledged(alone))?;
-    stage.until("the others are primary", |s| s.members(N2) == 2)?;
-    stage.leave_until_gone(N1)?;
-    stage.commit_many(N2, 1..20)?;
+    leaves_apart(stage)?;
     let machine = &mut stage.world.machines[N1];
     machine.disk = MemoryDisk::new();
     machine.left = Left::default();
@@ -40,4 +35,15 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("n1 serves", |s| s.serves(N1))?;
     let later = stage.write(N1, &[row(1)]);
     stage.until("all commit", |s| s.acknowledged(later))
+}
+
+/// Plays until n1 has gone on alone and is stopped, and the others are further.
+pub(super) fn leaves_apart(stage: &mut Stage) -> Play {
+    goes_on_alone(stage, N1, &[N2, N3])?;
+    let alone = stage.write(N1, &[row(1)]);
+    stage.until("n1 goes on alone", |s| s.acknowledged(alone))?;
+    stage.until("the others are primary", |s| s.members(N2) == 2)?;
+    stage.leave_until_gone(N1)?;
+    stage.commit_many(N2, 1..20)?;
+    Ok(())
 }
