@@ -84,6 +84,9 @@ counters! {
     forks: "databases beyond a fork",
     strangers: "strangers met",
     reconnects: "reconnects",
+    given_up: "connects given up",
+    unmounted: "connects without the volume of the log",
+    mounted_late: "volumes of the log mounted after another log",
     resumed: "logs read back",
     stops: "flow-control stops",
     left_out: "members left out of flow control",
@@ -120,6 +123,9 @@ pub const RARE: &[Rare] = &[
     ("death within a pump", |c| c.deaths_within),
     ("beyond cert.max_length", |c| c.too_wide),
     ("write-set read back", |c| c.read_back),
+    ("connect given up", |c| c.given_up),
+    ("connect without the log's volume", |c| c.unmounted),
+    ("log's volume back after another log", |c| c.mounted_late),
 ];
 
 impl Coverage {
