@@ -85,6 +85,9 @@ counters! {
     strangers: "strangers met",
     reconnects: "reconnects",
     absences: "members silent for good",
+    given_up: "connects given up",
+    unmounted: "connects without the volume of the log",
+    mounted_late: "volumes of the log mounted after another log",
     resumed: "logs read back",
     stops: "flow-control stops",
     left_out: "members left out of flow control",
@@ -122,6 +125,9 @@ pub const RARE: &[Rare] = &[
     ("beyond cert.max_length", |c| c.too_wide),
     ("write-set read back", |c| c.read_back),
     ("member silent for good", |c| c.absences),
+    ("connect given up", |c| c.given_up),
+    ("connect without the log's volume", |c| c.unmounted),
+    ("log's volume back after another log", |c| c.mounted_late),
 ];
 
 impl Coverage {

@@ -45,6 +45,9 @@ pub struct Edit {
     /// Let failing notes strike both files, and flushes hang for at most 5 s, as in older schedules
     #[arg(long)]
     pub old_disk_faults: bool,
+    /// Give up no connects, as in older schedules
+    #[arg(long)]
+    pub plain_connects: bool,
     /// Use one stream of random numbers for all links, as in older schedules
     #[arg(long)]
     pub shared_jitter: bool,
@@ -73,6 +76,7 @@ impl Edit {
         let mut plan = match (self.as_shipped, self.old_disk_faults) {
             (true, _) => Plan::as_shipped(profile, self.seed),
             (false, true) => Plan::with_old_disk_faults(profile, self.seed),
+            (false, false) if self.plain_connects => Plan::with_plain_connects(profile, self.seed),
             (false, false) => Plan::new(profile, self.seed),
         };
         if let Some(keep) = &self.faults {
@@ -138,6 +142,9 @@ impl Edit {
         }
         if self.old_disk_faults {
             words.push("--old-disk-faults".to_owned());
+        }
+        if self.plain_connects {
+            words.push("--plain-connects".to_owned());
         }
         if self.shared_jitter {
             words.push("--shared-jitter".to_owned());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::given_up::Attempt;
 use crate::seen::{NodeId, TimeUs};
 
 /// The files beside the log that fail. State file and promises may lie on two volumes.
@@ -122,6 +123,13 @@ pub enum Fault {
         node: NodeId,
         /// Time until it connects again.
         for_us: TimeUs,
+    },
+    /// The node's next connects are given up, unless a primary component takes it in before.
+    GiveUp {
+        /// The node.
+        node: NodeId,
+        /// The connects.
+        attempts: Vec<Attempt>,
     },
     /// `gmcast.isolate`: the node's connections break, and it makes no new ones.
     Isolate {
@@ -265,6 +273,7 @@ impl Fault {
             Fault::CrashInTransfer { .. } => "crash in transfer",
             Fault::Leave { .. } => "leave",
             Fault::Reconnect { .. } => "reconnect",
+            Fault::GiveUp { .. } => "given-up connects",
             Fault::Isolate { .. } => "isolate",
             Fault::Weight { .. } => "weight",
             Fault::ClockJump { .. } => "clock jump",
@@ -353,6 +362,12 @@ impl fmt::Display for Fault {
             | Fault::Leave { node, for_us }
             | Fault::Reconnect { node, for_us } => {
                 write!(f, " n{}, back after {} ms", node + 1, ms(*for_us))
+            }
+            Fault::GiveUp { node, attempts } => {
+                let at = attempts.iter().position(|attempt| attempt.unmounted);
+                let without = at.map(|at| format!(", no. {} without its log", at + 1));
+                let (count, without) = (attempts.len(), without.unwrap_or_default());
+                write!(f, " n{}, up to {count}{without}", node + 1)
             }
             Fault::NotesFail { node, log, .. } => {
                 let log = if *log { ", with its log," } else { "" };

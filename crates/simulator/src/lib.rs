@@ -17,6 +17,7 @@ pub mod edit;
 pub mod fault;
 pub mod fault_kind;
 mod founding;
+mod given_up;
 pub mod invariants;
 pub mod machine;
 pub mod mark;

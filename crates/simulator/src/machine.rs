@@ -10,6 +10,7 @@ use trireme_log::{FlushDone, FlushJob, MemoryDisk};
 
 use crate::clock::Clock;
 use crate::doom::Doom;
+use crate::given_up::Attempt;
 use crate::mark::MemoryMark;
 use crate::network::{BulkPayload, ConnectionId};
 use crate::saved_state::SavedState;
@@ -76,8 +77,22 @@ pub struct Machine {
     pub ignored_until_us: TimeUs,
     /// Why writing a promise fails now, if it does.
     pub votes_fail: Option<VotesFail>,
+    /// The next connects, as long as they are given up.
+    pub attempts: VecDeque<Attempt>,
+    /// The volume of the log, while a connection goes on without it.
+    pub aside: Option<Aside>,
     /// True if it was synced since the last fault.
     pub was_synced: bool,
+}
+
+/// A volume that is not mounted.
+pub struct Aside {
+    /// The disk of the log.
+    pub disk: MemoryDisk,
+    /// The state of that log.
+    pub left: Left,
+    /// The id of the log with which the node acknowledged last before.
+    pub last_log: Uuid,
 }
 
 /// An option with which a node goes on without a majority.
@@ -319,7 +334,8 @@ pub struct Process {
 impl Machine {
     /// True if it will soon have forgotten acknowledged entries.
     pub fn will_forget(&self) -> bool {
-        self.doomed || self.dying.is_some_and(|dying| dying.forgets)
+        // A log with which it goes on without its volume ends with its connection.
+        self.doomed || self.aside.is_some() || self.dying.is_some_and(|dying| dying.forgets)
     }
 
     /// Number of connections that its processes have made.

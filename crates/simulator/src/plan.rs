@@ -156,6 +156,13 @@ pub struct NodePlan {
 impl Plan {
     /// The plan of a seed.
     pub fn new(profile: &'static Profile, seed: u64) -> Plan {
+        let mut plan = Plan::with_plain_connects(profile, seed);
+        plan.give_up_connects(profile);
+        plan
+    }
+
+    /// The same plan without connects that are given up. Plans were so before.
+    pub fn with_plain_connects(profile: &'static Profile, seed: u64) -> Plan {
         let mut plan = Plan::with_old_disk_faults(profile, seed);
         plan.vary_disk_faults();
         plan.absence = Absence::of(&plan);

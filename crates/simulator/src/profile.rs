@@ -46,6 +46,8 @@ pub struct Profile {
     pub streaming_percent: u64,
     /// No node is told to bootstrap (`pc.bootstrap_expect`).
     pub founds_together: bool,
+    /// Percentage of the faults that end a node's connection after which it gives up connects.
+    pub gives_up_percent: u64,
     /// Many write-sets are bulk payloads: a majority fetches them before they are ordered.
     pub bulk_payloads: bool,
     /// Most payloads that wait to be applied are in the log only.

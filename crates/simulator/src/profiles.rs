@@ -29,6 +29,7 @@ const PLAIN: Profile = Profile {
     arbitrators_vote: false,
     streaming_percent: 0,
     founds_together: false,
+    gives_up_percent: 8,
     bulk_payloads: false,
     queues_in_log: false,
     liar: false,
@@ -202,6 +203,7 @@ pub const ALL: &[Profile] = &[
     },
     Profile {
         name: "reconnects",
+        gives_up_percent: 50,
         mix: &[
             (6, Reconnect),
             (2, Partition),
@@ -289,6 +291,7 @@ pub const ALL: &[Profile] = &[
     },
     Profile {
         name: "disks",
+        gives_up_percent: 40,
         mix: &[
             (4, FullDisk),
             (4, FlushFails),

@@ -12,6 +12,14 @@ fn some_of_the_first_schedules_reach_each_of_what_is_rare() {
         let plan = Edit::whole(seed, None).plan().expect("it has a profile");
         reached.add(&run(plan).coverage);
     }
+    // A log is rarely away for long enough: the first seed that has it is named, and the next ones stand in for it.
+    for seed in 24..84 {
+        if RARE.iter().all(|(name, _)| reached.reached[name] > 0) {
+            break;
+        }
+        let plan = Edit::whole(seed, Some("disks".to_owned())).plan();
+        reached.add(&run(plan.expect("it has a profile")).coverage);
+    }
     for (name, _) in RARE {
         assert!(reached.reached[name] > 0, "no schedule reaches: {name}");
     }

@@ -82,6 +82,7 @@ fn the_arguments_of_an_edit_make_it_again() {
         ist_alone: true,
         gtid_scripts_only: true,
         old_disk_faults: true,
+        plain_connects: true,
         shared_jitter: true,
         no_faults: false,
     };

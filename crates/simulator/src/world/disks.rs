@@ -96,9 +96,15 @@ impl World {
     /// Mounts the volume again, within one boot of the machine. `survives` decides for each unflushed page.
     pub(crate) fn remount(&mut self, node: NodeId, survives: impl Fn(&mut Random) -> bool) {
         let random = &mut self.server_random;
-        self.machines[node].disk.remount(|| survives(random));
         let forgets = !self.plan.recovers || self.plan.durability != Durability::Disk;
         let machine = &mut self.machines[node];
+        if let Some(aside) = &mut machine.aside {
+            // No fault of a device begins while a connection goes on without the volume.
+            aside.disk.remount(|| survives(random));
+            aside.left.intact &= !forgets;
+            return;
+        }
+        machine.disk.remount(|| survives(random));
         // A process that has not noticed still has open files, on which all writes fail.
         let is_open = |process: &Process| process.engine.link().is_some();
         machine.detached = machine.process.as_deref().is_some_and(is_open);
@@ -112,10 +118,13 @@ impl World {
         let machine = &mut self.machines[node];
         machine.doomed = machine.detached || machine.doomed && machine.disk.is_device_failed();
         machine.votes_fail = (machine.votes_fail).filter(|_| machine.disk.is_device_failed());
-        machine.disk.set_room(None);
-        machine.disk.set_fail_syncs(false);
-        machine.disk.set_fail_state(false);
-        machine.disk.set_fail_reads(false);
+        let aside = machine.aside.as_ref().map(|aside| &aside.disk);
+        for disk in aside.into_iter().chain([&machine.disk]) {
+            disk.set_room(None);
+            disk.set_fail_syncs(false);
+            disk.set_fail_state(false);
+            disk.set_fail_reads(false);
+        }
     }
 
     /// Flips bits in the log of a node that does not run, where a reader can recognise it.

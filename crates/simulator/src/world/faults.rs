@@ -39,6 +39,8 @@ impl World {
     fn begin(&self, index: usize, fault: &Fault) -> bool {
         let runs = |node: NodeId| self.machines[node].process.is_some();
         match *fault {
+            // The fault would strike another volume than the one that is mounted again later.
+            Fault::DeviceFails { node, .. } if self.machines[node].aside.is_some() => false,
             Fault::Crash { node, .. }
             | Fault::Leave { node, .. }
             | Fault::Reconnect { node, .. }
@@ -58,6 +60,7 @@ impl World {
                     && self.survivable_for_good(node)
                     && self.is_served_without(node)
             }
+            Fault::GiveUp { node, .. } => self.machines[node].attempts.is_empty(),
             Fault::Pause { node, .. } => runs(node),
             // With other weights, the loss of a log that is about to be lost might not be survivable.
             Fault::Weight { node, .. } => {
@@ -139,6 +142,9 @@ impl World {
             Fault::Reconnect { node, for_us } => {
                 self.machines[node].back_us = now + for_us;
                 self.leave_and_return(node);
+            }
+            Fault::GiveUp { node, ref attempts } => {
+                self.machines[node].attempts = attempts.iter().copied().collect();
             }
             Fault::Isolate { node, .. } => {
                 self.machines[node].isolated += 1;

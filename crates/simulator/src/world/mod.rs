@@ -9,6 +9,7 @@ mod faults;
 mod flow;
 mod flushes;
 mod founding;
+mod giving_up;
 mod hangs;
 mod leadership;
 mod links;
@@ -28,6 +29,7 @@ use trireme_group::{Configuration, Incarnation, Position, Uuid};
 
 use crate::clock::Clock;
 use crate::coverage::Coverage;
+use crate::given_up::Attempt;
 use crate::machine::{Input, Machine};
 use crate::network::Network;
 use crate::plan::Plan;
@@ -57,6 +59,8 @@ pub(crate) enum Happening {
     To(NodeId, u64, Input),
     /// A process that has left connects again.
     Reconnect(NodeId, u64),
+    /// A connect is given up.
+    GivesUp(NodeId, u64, Attempt),
     /// A process that must die in the middle of an input has done too few steps for that.
     Dies(NodeId, u64),
     /// The time limit of a leaving process is reached.
@@ -75,6 +79,7 @@ impl Lane for Happening {
             | Happening::Tick(node, _)
             | Happening::Start(node)
             | Happening::Reconnect(node, _)
+            | Happening::GivesUp(node, ..)
             | Happening::Dies(node, _)
             | Happening::LeaveEnds(node, _)
             | Happening::TransferEnds(node, ..) => *node,
@@ -169,6 +174,8 @@ impl World {
                 ignores: None,
                 ignored_until_us: 0,
                 votes_fail: None,
+                attempts: Default::default(),
+                aside: None,
                 was_synced: false,
             })
             .collect();
@@ -242,6 +249,7 @@ impl World {
             Happening::FaultEnds(index) => self.fault_ends(index),
             Happening::Connect(a, b) => self.connect(a, b),
             Happening::Reconnect(node, start) => self.reconnect(node, start),
+            Happening::GivesUp(node, start, attempt) => self.gives_up(node, start, attempt),
             Happening::Dies(node, start) => self.dies(node, start),
             Happening::LeaveEnds(node, start) => self.leave_ends(node, start),
             Happening::TransferEnds(node, start, transfer) => {

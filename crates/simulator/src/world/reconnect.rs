@@ -34,6 +34,7 @@ impl World {
         self.tell(|| format!("n{} has disconnected", node + 1));
         self.watch.see(now, node, Seen::Disconnected);
         self.close_links(node);
+        self.mount(node);
         let back_us = self.machines[node].back_us.max(now + 1_000);
         let latest_us = self.plan.calm_us.max(now + 1_000);
         let back_us = back_us.min(latest_us);

@@ -103,6 +103,7 @@ impl World {
         let fresh = self.random.uuid();
         let passed_position = self.calm || !self.random.percent(self.plan.unrecovered_percent);
         self.machines[node].incarnations.push(incarnation);
+        self.begins_attempt(node, bootstrap);
         let is_new = process.first_start == self.machines[node].starts();
         let doom = self.new_doom(node, is_new && !bootstrap);
         let (now, plan) = (self.now_us, &self.plan);
@@ -405,7 +406,7 @@ impl World {
     pub(crate) fn follows_advice(&mut self, node: NodeId) {
         let machine = &mut self.machines[node];
         machine.saved = SavedState::default();
-        machine.disk = MemoryDisk::default();
+        (machine.disk, machine.aside) = (MemoryDisk::default(), None);
         if let Some(process) = &mut machine.process {
             process.intact = false;
         }
@@ -478,6 +479,7 @@ impl World {
         self.machines[node].saved.ended(clean);
         self.watch.see(self.now_us, node, Seen::Stopped { clean });
         self.close_links(node);
+        self.mount(node);
         let back_us = self.machines[node].back_us.max(self.now_us + 1_000);
         let latest_us = self.plan.calm_us.max(self.now_us + RESTART_US);
         self.queue

@@ -272,6 +272,7 @@ impl World {
         self.calm = true;
         self.transfer_fault = None;
         for machine in &mut self.machines {
+            machine.aside = None; // from here on no log is lost any more
             if let Some(process) = &mut machine.process {
                 process.server.calm();
             }
