@@ -37,9 +37,9 @@ enum Target {
     /// Standard error.
     Stderr,
     /// A file, appended to.
-    File(File),
-    /// The system's log.
-    Syslog(UnixDatagram),
+    File { file: File, path: PathBuf },
+    /// The system's log, at this path.
+    Syslog { socket: UnixDatagram, path: PathBuf },
 }
 
 /// The log. Lines that cannot be written are lost.
@@ -57,23 +57,33 @@ impl Log {
 
     /// A log to the end of this file, which is made if it does not exist.
     pub fn to_file(path: &Path) -> Result<Log, LogError> {
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = file.map_err(|source| LogError::File {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Log::to(Target::File(file)))
+        let (file, path) = (open(path)?, path.to_owned());
+        Ok(Log::to(Target::File { file, path }))
     }
 
     /// A log to the system's log.
     pub fn to_syslog() -> Result<Log, LogError> {
+        Log::to_socket(Path::new(SYSLOG))
+    }
+
+    fn to_socket(path: &Path) -> Result<Log, LogError> {
         let socket = UnixDatagram::unbound().and_then(|socket| {
-            socket.connect(SYSLOG)?;
+            socket.connect(path)?;
             // A full socket loses the line: the arbitrator must not wait for it.
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
-        Ok(Log::to(Target::Syslog(socket.map_err(LogError::Syslog)?)))
+        let (socket, path) = (socket.map_err(LogError::Syslog)?, path.to_owned());
+        Ok(Log::to(Target::Syslog { socket, path }))
+    }
+
+    /// Opens the file of the log again: its name may be another file's since (logrotate). On an error lines still go to
+    /// the file before.
+    pub fn reopen(&mut self) -> Result<(), LogError> {
+        if let Target::File { file, path } = &mut self.target {
+            *file = open(path)?;
+        }
+        Ok(())
     }
 
     fn to(target: Target) -> Log {
@@ -99,17 +109,27 @@ impl Log {
         // A failed write is ignored: it must not stop a member that votes.
         let _ = match &self.target {
             Target::Stderr => writeln!(io::stderr(), "{} {name}: {text}", now()),
-            Target::File(file) => {
+            Target::File { file, .. } => {
                 let mut file = file;
                 file.write_all(format!("{} {name}: {text}\n", now()).as_bytes())
             }
-            Target::Syslog(socket) => {
+            Target::Syslog { socket, path } => {
                 let (priority, pid) = (DAEMON * 8 + severity, std::process::id());
                 let line = format!("<{priority}>trireme-arbitrator[{pid}]: {text}");
-                socket.send(line.as_bytes()).map(drop)
+                let send = || socket.send(line.as_bytes()).map(drop);
+                // A restart of the system's log makes another socket at the same path.
+                send().or_else(|_| socket.connect(path).and_then(|()| send()))
             }
         };
     }
+}
+
+fn open(path: &Path) -> Result<File, LogError> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.map_err(|source| LogError::File {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn now() -> String {
@@ -171,5 +191,43 @@ mod tests {
         assert!(text.ends_with("all is lost?[2J\n"), "{text}");
         let nowhere = Log::to_file(&dir.path().join("no/such/directory"));
         assert!(nowhere.unwrap_err().to_string().contains("no/such"));
+    }
+
+    #[test]
+    fn the_systems_log_is_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let listener = UnixDatagram::bind(&path).unwrap();
+        let log = Log::to_socket(&path).unwrap();
+        drop(listener);
+        std::fs::remove_file(&path).unwrap();
+        log.line(Level::Info, "nobody listens");
+        for text in ["the first", "the second"] {
+            let listener = UnixDatagram::bind(&path).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            log.line(Level::Info, text);
+            let mut line = [0; 100];
+            let bytes = listener.recv(&mut line).unwrap();
+            assert!(String::from_utf8_lossy(&line[..bytes]).ends_with(text));
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, old] = ["arbitrator.log", "arbitrator.log.1"].map(|name| dir.path().join(name));
+        let mut log = Log::to_file(&path).unwrap();
+        log.line(Level::Info, "before");
+        std::fs::rename(&path, &old).unwrap();
+        log.reopen().unwrap();
+        log.line(Level::Info, "behind");
+        let texts = [&old, &path].map(|path| std::fs::read_to_string(path).unwrap());
+        assert!(texts[0].ends_with("before\n") && texts[1].ends_with("behind\n"));
+        assert!(!texts[1].contains("before"));
+        // What cannot be opened stays as it is.
+        std::fs::remove_dir_all(dir.path()).unwrap();
+        assert!(log.reopen().is_err());
+        log.line(Level::Info, "lost");
     }
 }

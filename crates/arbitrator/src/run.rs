@@ -194,8 +194,13 @@ impl Arbitrator {
     }
 }
 
-/// Reads the certificates or the secret again. If the new files are unusable, the old ones stay in force.
+/// Opens the file of the log again, and reads the certificates or the secret again. If the new files are unusable, the
+/// old ones stay in force.
 fn reload(core: &mut Core, options: &Options) {
+    if let Err(error) = core.log.reopen() {
+        let text = format!("{error} (until the next reload lines go to the file before)");
+        core.log(Level::Error, &text);
+    }
     match setup::security(options) {
         Ok(security) => {
             core.line.mesh.set_security(security);

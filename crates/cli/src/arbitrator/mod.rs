@@ -29,7 +29,8 @@ pub fn is_garbd(argv0: &Path) -> bool {
 }
 
 /// Runs until SIGINT or SIGTERM, and then leaves the cluster. As a daemon, returns when the background process is at
-/// work. SIGHUP makes it read the certificates or the secret again.
+/// work. SIGHUP makes it read the certificates or the secret again, and open its log
+/// file again.
 ///
 /// Err: the message for standard error. Later errors are in the log.
 pub fn run(args: ArbitratorArgs) -> Result<(), CommandError> {
