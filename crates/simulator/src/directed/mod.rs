@@ -126,6 +126,8 @@ schedules! {
     given_up_branch_returns,
     pending_override_meets_majority,
     override_on_slow_disk,
+    override_beside_longer_log,
+    override_of_unaware_log,
     heavier_forgets,
     minority_ignores_split_brain,
     late_snapshot,

@@ -33,6 +33,7 @@ macro_rules! parts {
         let outlet = Outlet {
             now_us: $world.now_us,
             node: $node,
+            incarnation: process.incarnation,
             server: &mut process.server,
             progress: &mut process.progress,
             promised,
