@@ -139,6 +139,7 @@ mutants! {
         withdrawal_doubted: WithdrawalDoubted,
         install_goes_back: InstallGoesBack,
         read_point_not_committed: ReadPointNotCommitted,
+        read_waits_for_all: ReadWaitsForAll,
         ahead_ordered: AheadOrdered,
     }
     engine {

@@ -94,6 +94,7 @@ schedules! {
     bootstrapped_without_state,
     stale_read,
     read_of_dropped_suffix,
+    read_beside_cut_link,
     arbitrator_has_the_rest,
     arbitrator_has_no_say,
     arbitrator_log_wraps,
