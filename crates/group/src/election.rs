@@ -419,6 +419,7 @@ impl Elections<'_> {
         let own = own.map(|p| p.summary.last());
         let best = promises.best(&required).filter(|(_, log)| Some(*log) > own);
         let best = best.filter(|_| !planted(Mutant::ShorterLogLeads));
+        let best = best.filter(|_| forced.is_none() || !planted(Mutant::ForcedViewOnOwnLog));
         if let Some((owner, _)) = best {
             let number = candidacy.term.number + 1;
             self.leave_leadership_to(owner, number, forced);
@@ -472,7 +473,11 @@ impl Elections<'_> {
         forced: Option<Uuid>,
     ) -> Option<Won> {
         let candidacy = self.role.take_candidacy()?;
-        let commit = promises.commit().max(self.log.committed().position);
+        let known = match forced.is_some() && planted(Mutant::ForkPointFromOwnLog) {
+            true => 0,
+            false => promises.commit(),
+        };
+        let commit = known.max(self.log.committed().position);
         let withdrawn = promises.withdrawn(|replica, name| self.is_seated(replica, name));
         let is_void = |entry: &&Entry| {
             let id = entry.submission().filter(|id| withdrawn.contains(id));

@@ -151,7 +151,10 @@ impl Reads {
             m.replica == known.my_replica() || round.ends.get(&m.replica).is_some_and(reaches_own)
         };
         let answered = |configuration: &Configuration| {
-            configuration.is_majority(configuration.weight_of(counts))
+            let weight = configuration.weight_of(counts);
+            let enough =
+                !planted(Mutant::ReadWaitsForAll) || weight == configuration.total_weight();
+            configuration.is_majority(weight) && enough
         };
         if known.log.in_every_configuration(answered) || planted(Mutant::ReadPointFromOwnLog) {
             let round = self.round.take();

@@ -102,6 +102,8 @@ mutants! {
         given_up_branch_revived: GivenUpBranchRevived,
         pending_override_leads: PendingOverrideLeads,
         own_delay_is_silence: OwnDelayIsSilence,
+        forced_view_on_own_log: ForcedViewOnOwnLog,
+        fork_point_from_own_log: ForkPointFromOwnLog,
         earlier_word_counts: EarlierWordCounts,
         tries_alone_for_ever: TriesAloneForEver,
         other_branch_heard: OtherBranchHeard,
@@ -137,6 +139,7 @@ mutants! {
         withdrawal_doubted: WithdrawalDoubted,
         install_goes_back: InstallGoesBack,
         read_point_not_committed: ReadPointNotCommitted,
+        read_waits_for_all: ReadWaitsForAll,
         ahead_ordered: AheadOrdered,
     }
     engine {

@@ -1,6 +1,8 @@
 //! The events of the simulated world that the invariants see.
 
-use trireme_group::{Checkpoint, ComponentState, Delivery, Entry, Position, Term, Uuid};
+use trireme_group::{
+    Checkpoint, ComponentState, Delivery, Entry, Incarnation, Position, Term, Uuid,
+};
 use trireme_log::Outcome;
 use trireme_replicator::{Code, Seqno, View};
 
@@ -64,6 +66,8 @@ pub enum Seen {
     Resumed { end: Option<Position> },
     /// The process told others that its log holds everything up to this position, in this term.
     Acknowledged { term: Term, position: Position },
+    /// The process `by` promises this term. Its promise tells of its log as it is now, or was a little earlier.
+    Promised { by: Incarnation, term: Term },
     /// This term is in force; comes before [`Seen::Truncated`] and [`Seen::BeganAnew`].
     InForce { term: Term },
     /// The group delivered a committed entry to the replicator.

@@ -4,9 +4,12 @@
 
 use std::collections::VecDeque;
 
-use trireme_group::{Body, Checkpoint, Delivery, Entry, Position};
+use trireme_group::{
+    Body, Checkpoint, Delivery, Entry, Incarnation, Position, Term, override_yields,
+};
 
 use super::lines::{InForce, Line};
+use super::promises::{Promise, Promises};
 use super::tree::{EntryId, Known, Tree};
 use super::{HashMap, content};
 use crate::seen::{NodeId, Seen, Sight};
@@ -22,9 +25,9 @@ struct Log {
     tail: VecDeque<EntryId>,
     /// The view at this base is delivered although the entry there may be another one.
     began_at: Option<Position>,
-    /// The line of the previous log, if this one began anew: the server may still apply deliveries of the previous
-    /// log.
-    line_before: Option<LineId>,
+    /// The last committed entry of the previous log, if this one began anew: the server may still apply deliveries of
+    /// the previous log.
+    before: Option<EntryId>,
 }
 
 /// The tree, and the place of each process in it.
@@ -34,6 +37,7 @@ pub struct Logs {
     configurations: HashMap<EntryId, InForce>,
     lines: Vec<Line>,
     logs: Vec<Option<Log>>,
+    promises: Promises,
 }
 
 impl Logs {
@@ -44,8 +48,9 @@ impl Logs {
 
     /// The possible lines of the entries that a process's server applies.
     pub fn applied_lines(&self, node: NodeId) -> impl Iterator<Item = LineId> {
-        let before = self.log(node).and_then(|log| log.line_before);
-        self.line_of(node).into_iter().chain(before)
+        let before = self.log(node).and_then(|log| log.before);
+        let line_before = before.and_then(|id| self.entries[id].line);
+        self.line_of(node).into_iter().chain(line_before)
     }
 
     /// The last position that a process has delivered.
@@ -107,6 +112,13 @@ impl Logs {
         overrides
     }
 
+    /// True if a log that began anew may lack entries that the process had delivered from the previous log.
+    pub fn may_lack_before(&self, node: NodeId) -> bool {
+        let log = self.log(node);
+        let both = log.and_then(|log| Some((log.committed, log.before?)));
+        both.is_none_or(|(now, before)| self.entries.may_lack(now, before))
+    }
+
     /// The first entry in this range that a process had to deliver, or above which its log began.
     pub fn delivered_between(
         &self,
@@ -129,6 +141,7 @@ impl Logs {
             Seen::Founded { .. } => self.founded(node),
             Seen::Appended { entry } => return self.appended(node, entry),
             Seen::Truncated { after } => self.truncated(node, *after),
+            Seen::Promised { by, term } => self.promised(node, *by, *term),
             Seen::BeganAnew { checkpoint } => return self.began_anew(node, checkpoint),
             Seen::Delivered { position, delivery } => {
                 return self.delivered(node, *position, delivery);
@@ -187,7 +200,11 @@ impl Logs {
             }
             None => {
                 self.one_pending_view(node, entry, parent)?;
-                self.add_new(entry, content, parent)
+                let id = self.add_new(entry, content, parent);
+                if let Body::Configuration(view) = &entry.body {
+                    self.promises.are_kept(&self.entries, id, view)?;
+                }
+                id
             }
         };
         if let Some(log) = &mut self.logs[node] {
@@ -222,6 +239,7 @@ impl Logs {
             Body::Configuration(configuration) => Some(configuration),
             _ => None,
         };
+        let override_id = configuration.and_then(|c| c.override_id);
         let id = self.entries.add(Known {
             position: entry.position,
             term: entry.term,
@@ -230,6 +248,7 @@ impl Logs {
             submission: entry.submission(),
             is_void: matches!(entry.body, Body::Voided { .. }),
             forks_after: configuration.and_then(|c| c.override_id.map(|_| c.fork_after)),
+            yields: override_id.is_some_and(|id| override_yields(&id)),
             line: None,
             is_delivered: match entry.body {
                 Body::Configuration(_) | Body::Submission { .. } => true,
@@ -246,6 +265,18 @@ impl Logs {
             self.configurations.insert(id, in_force);
         }
         id
+    }
+
+    fn promised(&mut self, node: NodeId, by: Incarnation, term: Term) {
+        if let Some(Some(log)) = self.logs.get(node) {
+            let promise = Promise {
+                node,
+                by,
+                committed: log.committed,
+                end: log.tail.back().copied().unwrap_or(log.committed),
+            };
+            self.promises.add(term, promise);
+        }
     }
 
     fn truncated(&mut self, node: NodeId, after: Position) {
@@ -276,7 +307,7 @@ impl Logs {
             log.committed = self.entries[log.committed].parent;
         }
         log.began_at = Some(position);
-        log.line_before = self.line_of(node);
+        log.before = self.log(node).map(|log| log.committed);
         self.set_log(node, Some(log));
         while self.commit_next(node)?.is_some() {}
         let content = content::of_configuration(&checkpoint.configuration);
@@ -393,14 +424,10 @@ impl Logs {
     fn has_override(&self, node: NodeId, from: EntryId) -> bool {
         let above = self.log(node).into_iter().flat_map(|log| &log.tail);
         let mut ids = std::iter::once(&from).chain(above);
-        ids.any(|id| self.may_leave_below(*id, self.entries[from].position))
-    }
-
-    /// True if this is a forced view at or above `position` whose members did not know the entry there as committed.
-    fn may_leave_below(&self, id: EntryId, position: Position) -> bool {
-        let entry = &self.entries[id];
-        let forks_after = entry.forks_after.filter(|_| entry.position >= position);
-        forks_after.is_some_and(|after| after < position)
+        ids.any(|id| {
+            self.entries
+                .may_leave_below(*id, self.entries[from].position)
+        })
     }
 
     /// The first entry of a committed path above `parent`, on `line` or on a fork of it there, without a forced view
@@ -414,7 +441,7 @@ impl Logs {
         let mut paths = (0..self.lines.len()).filter(is_path);
         let path = paths.find(|id| {
             let mut overrides = self.lines[*id].overrides.iter();
-            !overrides.any(|id| self.may_leave_below(*id, position))
+            !overrides.any(|id| self.entries.may_leave_below(*id, position))
         })?;
         self.committed_at(path, position)
     }
@@ -466,7 +493,7 @@ impl Log {
             committed,
             tail: VecDeque::new(),
             began_at: None,
-            line_before: None,
+            before: None,
         }
     }
 }

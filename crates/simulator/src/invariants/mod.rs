@@ -32,6 +32,7 @@ pub mod nobody_waits;
 pub mod one_founder;
 pub mod one_primary;
 pub mod prefix;
+mod promises;
 pub mod reads_end;
 mod rows;
 #[cfg(test)]
@@ -69,7 +70,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
     let databases = Shared::new(databases::Databases::new(&logs).into());
     vec![
         Box::new(prefix::Prefix::new(&logs)),
-        Box::new(no_truncated_applied::NoTruncatedApplied::default()),
+        Box::new(no_truncated_applied::NoTruncatedApplied::new(&logs)),
         Box::new(one_primary::OnePrimary::new(&logs)),
         Box::new(one_founder::OneFounder::default()),
         Box::new(control_equal::ControlEqual::new(&logs)),

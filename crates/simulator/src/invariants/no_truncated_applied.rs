@@ -1,14 +1,14 @@
 //! A process never takes back an entry that its replicator has got (rules 1, 6).
 //!
 //! Applying cannot be undone. So a process never drops a log entry that it has delivered, and its log never begins
-//! anew below a delivered entry. There are two exceptions: an operator's override forked the history, or the process
-//! gives up its own forced view that yields. Then a database beyond the fork point needs an SST (rule 11);
-//! `gtid-unique` and `databases-equal` check this.
+//! anew below a delivered entry. There are two exceptions: an operator's override forked the history below that entry,
+//! or the process gives up its own forced view that yields. Then a database beyond the fork point needs an SST
+//! (rule 11); `gtid-unique` and `databases-equal` check this.
 
 use trireme_group::{Delivery, Position, Uuid, override_yields};
 
-use super::Invariant;
-use super::logs::name;
+use super::logs::{Logs, name};
+use super::{Invariant, Shared};
 use crate::seen::{NodeId, Seen, Sight};
 
 /// The deliveries of a process.
@@ -19,12 +19,20 @@ struct Delivered {
 }
 
 /// The invariant of this module.
-#[derive(Default)]
 pub struct NoTruncatedApplied {
+    logs: Shared<Logs>,
     delivered: Vec<Delivered>,
 }
 
 impl NoTruncatedApplied {
+    /// An invariant that reads these logs.
+    pub fn new(logs: &Shared<Logs>) -> NoTruncatedApplied {
+        NoTruncatedApplied {
+            logs: logs.clone(),
+            delivered: Vec::new(),
+        }
+    }
+
     fn of(&mut self, node: NodeId) -> &mut Delivered {
         if self.delivered.len() <= node {
             self.delivered.resize(node + 1, Delivered::default());
@@ -66,11 +74,12 @@ impl Invariant for NoTruncatedApplied {
                 }
             }
             Seen::BeganAnew { checkpoint } => {
+                let may_lack = self.logs.borrow().may_lack_before(sight.node);
                 let delivered = self.of(sight.node);
                 let (own, theirs) = (&delivered.overrides, &checkpoint.overrides);
                 let kept = own.iter().zip(theirs).take_while(|(a, b)| a == b).count();
                 let is_forked = own != theirs && own[kept..].iter().all(override_yields);
-                if checkpoint.position < delivered.upto && !is_forked {
+                if checkpoint.position < delivered.upto && !(is_forked && may_lack) {
                     return Err(format!(
                         "rule 1: the log of {} begins anew at {}, it has delivered up to {}",
                         process(),
@@ -91,6 +100,8 @@ impl Invariant for NoTruncatedApplied {
 
 #[cfg(test)]
 mod tests {
+    use trireme_group::{Checkpoint, Uuid};
+
     use crate::invariants::story::*;
     use crate::seen::Seen;
 
@@ -120,5 +131,20 @@ mod tests {
         restarted.see(0, Seen::Started { database: NOWHERE });
         restarted.begins_anew(0, 4, 1, view(2, &[0, 1, 2]));
         restarted.is_clean();
+    }
+
+    #[test]
+    fn an_override_that_leaves_no_delivered_entry_is_no_excuse() {
+        let mut story = Story::logs();
+        let checkpoint = Checkpoint {
+            position: 4,
+            term: term(1),
+            history: HISTORY,
+            configuration: view(2, &[0, 1, 2]),
+            overrides: vec![Uuid([9; 16])],
+            ..Checkpoint::default()
+        };
+        story.see(0, Seen::BeganAnew { checkpoint });
+        story.violates(NAME);
     }
 }

@@ -8,6 +8,7 @@
 //! - every process delivers the committed entries, in order, and leaves out only entries that no process delivers
 //!   (term starts, voided submissions, submissions of processes outside of the view);
 //! - an origin's submissions are committed once each, in its order; only voided ones may be missing;
+//! - a forced view keeps what its members held ([`promises`](super::promises));
 //! - at most one view is pending, except forced views;
 //! - a log that begins anew does so at a committed entry, with the view in force there.
 

@@ -4,7 +4,8 @@
 //! If a node is primary and synced, and has nothing left to commit or to apply, a read can only wait for the answers
 //! of a majority. The server's own timeout (30 s) does not count as an end: it would hide a read that waits for
 //! something that never comes. A node whose log grows is still catching up: with a small window over a long line this
-//! takes longer than any limit here (seed 291, leadership). The wait begins anew when a fault hinders the node.
+//! takes longer than any limit here (seed 291, leadership). The wait begins anew when the node's disk hangs, and when
+//! cut links leave it no majority.
 
 use super::logs::name;
 use super::{HashMap, Invariant};

@@ -51,7 +51,7 @@ pub struct Ctx<'a> {
     pub watch: &'a mut Watch,
     /// True if the cluster can do without this node.
     pub may_fail: bool,
-    /// True if a fault keeps this node from its disk or from another node at present.
+    /// True if a fault keeps this node from its disk, or from a majority of its view, at present.
     pub is_hindered: bool,
     /// The list to which a donor adds a transfer that has begun.
     pub transfers: &'a mut Vec<Transfer>,
@@ -61,7 +61,8 @@ impl Ctx<'_> {
     /// The end of the node's log, if the node is primary and synced, and has nothing left to commit or to apply. An
     /// open error vote counts as work left: one of its voters may be a process that is leaving. So does a disk that hangs:
     /// an entry with a large payload, for which a read may wait, comes only when the payload is staged there (seed
-    /// 3600058994). So does a cut link: a node that hears the others now and then stays primary (seed 3600094076).
+    /// 3600058994). So do cut links to so many nodes that the others are no majority: a node that hears these now and
+    /// then stays primary (seed 3600094076).
     pub(super) fn rests_at(&self) -> Option<u64> {
         let link = self.engine.link()?;
         let status = self.engine.status();

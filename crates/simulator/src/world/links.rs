@@ -2,6 +2,7 @@
 
 use trireme_group::Event;
 
+use super::losses::weight_of;
 use super::{Happening, World};
 use crate::machine::Input;
 use crate::network::ConnectionId;
@@ -45,6 +46,26 @@ impl World {
     pub(super) fn is_cut_off(&self, node: NodeId) -> bool {
         let mut others = (0..self.machines.len()).filter(|other| *other != node);
         others.any(|other| self.are_apart(node, other))
+    }
+
+    /// True if faults keep a node from so many others that it reaches no majority of its view. A read asks the voters
+    /// itself, so links between these do not matter.
+    pub(super) fn lacks_majority(&self, node: NodeId) -> bool {
+        if !self.is_cut_off(node) {
+            return false;
+        }
+        let process = self.machines[node].process.as_ref();
+        let Some(link) = process.and_then(|process| process.engine.link()) else {
+            return true;
+        };
+        let is_reached = |other: &NodeId| {
+            let runs = self.listening(*other).is_some_and(|(_, paused)| !paused);
+            *other == node || runs && !self.are_apart(node, *other)
+        };
+        let reached = (0..self.machines.len()).filter(is_reached);
+        let view = link.group.configuration();
+        let weight = weight_of(view, reached.map(|other| &self.machines[other]));
+        !view.is_majority(weight)
     }
 
     /// The process of a node; true if it is paused.

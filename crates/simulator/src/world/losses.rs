@@ -19,7 +19,7 @@ pub(super) fn knows_all(known: &[Uuid], overrides: &[Uuid]) -> bool {
 }
 
 /// The votes of these machines.
-fn weight_of<'a>(
+pub(super) fn weight_of<'a>(
     configuration: &Configuration,
     machines: impl Iterator<Item = &'a Machine>,
 ) -> u64 {

@@ -25,6 +25,7 @@ pub(super) const NO_ROOM: &str = "simulated lack of room";
 pub struct Outlet<'a> {
     pub now_us: TimeUs,
     pub node: NodeId,
+    pub incarnation: Incarnation,
     pub server: &'a mut Server,
     pub progress: &'a mut Progress,
     pub promised: &'a mut Term,
@@ -108,6 +109,8 @@ impl Host for Outlet<'_> {
         if self.doom.step() {
             *self.promised = term;
         }
+        let by = self.incarnation;
+        self.see(Seen::Promised { by, term });
         Ok(())
     }
 

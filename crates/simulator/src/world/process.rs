@@ -33,6 +33,7 @@ macro_rules! parts {
         let outlet = Outlet {
             now_us: $world.now_us,
             node: $node,
+            incarnation: process.incarnation,
             server: &mut process.server,
             progress: &mut process.progress,
             promised,
@@ -215,7 +216,7 @@ impl World {
         let may_fail = process.is_some_and(|p| p.server.may_fail())
             && self.survivable(node)
             && self.others_have_state(node);
-        let is_hindered = self.machines[node].hangs_until_us > now_us || self.is_cut_off(node);
+        let is_hindered = self.machines[node].hangs_until_us > now_us || self.lacks_majority(node);
         let Some(process) = &mut self.machines[node].process else {
             return;
         };
