@@ -57,7 +57,10 @@ pub enum ArbitratorError {
     /// It left the cluster, although nobody asked it to.
     #[error("the cluster has let this arbitrator go")]
     LetGo,
-    /// A failure at run time: mostly the disk.
+    /// At run time the log, or a note beside it, cannot be written.
+    #[error("{0}")]
+    Disk(String),
+    /// Another failure at run time.
     #[error("{0}")]
     Failed(String),
 }

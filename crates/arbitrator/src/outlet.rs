@@ -14,6 +14,7 @@ use crate::log::Log;
 pub(crate) struct Outlet<'a> {
     pub line: &'a mut Line,
     pub progress: &'a mut Progress,
+    pub fatal: &'a mut Option<String>,
     pub log: &'a Log,
 }
 
@@ -71,7 +72,10 @@ impl Host for Outlet<'_> {
     fn act(&mut self, action: HostAction) {
         match action {
             HostAction::Log { level, text } => self.tell(level, &text),
-            HostAction::Fatal { text } => self.fail(&text),
+            HostAction::Fatal { text } => {
+                self.fatal.get_or_insert(text);
+                self.line.mesh.abandon();
+            }
             HostAction::Admitted => self.progress.admitted = true,
             HostAction::Closed => self.progress.closed = true,
             // There is no server and no database.

@@ -154,6 +154,9 @@ impl Arbitrator {
             core.pump();
             tell_view(core, &mut told);
             if let Some(text) = core.progress.failed.take() {
+                return Err(ArbitratorError::Disk(text));
+            }
+            if let Some(text) = core.fatal.take() {
                 return Err(ArbitratorError::Failed(text));
             }
             match (core.progress.closed, leaving) {
@@ -335,6 +338,23 @@ mod tests {
         assert!(
             ended.contains("refuses this arbitrator: another past"),
             "{ended}"
+        );
+    }
+
+    #[test]
+    fn a_failed_disk_is_told_from_other_failures() {
+        let text = "it cannot go on".to_owned();
+        let mut arbitrator = open(Log::to_stderr());
+        arbitrator.core.parts().1.fail(&text);
+        let ended = arbitrator.run(|| None);
+        assert!(matches!(ended, Err(ArbitratorError::Disk(_))), "{ended:?}");
+
+        let mut arbitrator = open(Log::to_stderr());
+        (arbitrator.core.parts().1).act(HostAction::Fatal { text });
+        let ended = arbitrator.run(|| None);
+        assert!(
+            matches!(ended, Err(ArbitratorError::Failed(_))),
+            "{ended:?}"
         );
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct Core {
     pub engine: Engine,
     pub line: Line,
     pub progress: Progress,
+    /// The reason why the process must end, if that is not its disk.
+    pub fatal: Option<String>,
     pub log: Log,
 }
 
@@ -22,6 +24,7 @@ impl Core {
             engine: Engine::new(Replicator::new(Options::default())),
             line,
             progress: Progress::default(),
+            fatal: None,
             log,
         }
     }
@@ -38,6 +41,7 @@ impl Station for Core {
         let outlet = Outlet {
             line: &mut self.line,
             progress: &mut self.progress,
+            fatal: &mut self.fatal,
             log: &self.log,
         };
         (&mut self.engine, outlet)

@@ -194,16 +194,14 @@ fn main() -> ExitCode {
             eprintln!("{name}: {}", interrupted(&error.to_string()));
             ExitCode::from(130)
         }
-        // The log or the screen has this error already.
-        Err(error)
-            if matches!(error.downcast_ref(), Some(CommandError::Ended(_)))
-                || error.is::<inspect::CheckFailed>() =>
-        {
-            ExitCode::FAILURE
-        }
         Err(error) => {
-            eprintln!("{name}: error: {error}");
-            ExitCode::FAILURE
+            let ended = error.downcast_ref::<CommandError>();
+            // The log or the screen has these errors already.
+            let is_told = matches!(ended, Some(CommandError::Ended(_)));
+            if !is_told && !error.is::<inspect::CheckFailed>() {
+                eprintln!("{name}: error: {error}");
+            }
+            ExitCode::from(ended.map_or(1, CommandError::exit_status))
         }
     }
 }

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use trireme_arbitrator::{ArbitratorError, DirectoryError, LogError};
 
+/// The exit status after a failure of the log's disk: EX_IOERR of sysexits.h.
+const DISK_FAILED: u8 = 74;
+
 /// The reason why the arbitrator does not start, or has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -61,4 +64,30 @@ pub enum CommandError {
     /// The background process has reported this error.
     #[error("{0}")]
     Told(String),
+}
+
+impl CommandError {
+    /// Returns the exit status. A failed disk has its own: a service that started the arbitrator again at once would
+    /// only make it join and leave, again and again.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            CommandError::Ended(ArbitratorError::Disk(_)) => DISK_FAILED,
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_does_not_start_an_arbitrator_again_whose_disk_failed() {
+        let ended = |error| CommandError::Ended(error).exit_status();
+        let status = ended(ArbitratorError::Disk("no room".into()));
+        assert_ne!(status, ended(ArbitratorError::LetGo));
+        let unit = include_str!("../../../../packaging/debian/trireme-arbitrator.service");
+        let line = format!("RestartPreventExitStatus={status}");
+        assert!(unit.lines().any(|of_unit| of_unit == line), "{line}");
+    }
 }
