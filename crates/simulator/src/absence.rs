@@ -48,13 +48,12 @@ impl Absence {
         let node = random.below(plan.nodes.len());
         let others: Vec<NodeId> = (0..plan.nodes.len()).filter(|n| *n != node).collect();
         let is_cut_off = random.percent(50);
-        // A process that comes back without its log needs the silent member's word. One that was killed within a DDL needs
-        // another database (rule 13).
+        // A process that comes back without its log needs the silent member's word. One that ends within a DDL, or a vote on
+        // it, needs another database (decisions 13, 22).
         let is_data = |n: &&NodeId| !plan.nodes[**n].arbitrator;
-        let has_two = others.iter().filter(is_data).count() > 1;
-        let may_leave = plan.recovers;
-        let may_die = plan.durability != Durability::Memory && has_two;
-        let count = if may_leave { random.below(3) } else { 0 };
+        let may_restart = plan.recovers && others.iter().filter(is_data).count() > 1;
+        let may_die = plan.durability != Durability::Memory;
+        let count = if may_restart { random.below(3) } else { 0 };
         let restarts = (0..count).map(|_| {
             let after_us = random.within(LEAST_US..=LONGEST_US);
             let restart = Restart {
