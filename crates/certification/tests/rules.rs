@@ -295,7 +295,7 @@ fn a_purge_costs_as_much_at_the_end_of_a_large_write_set_as_at_its_beginning() {
     let keys: Vec<(&[&[u8]], KeyType)> = keys.iter().map(|key| (key.as_slice(), Update)).collect();
     node.write(A, 0, &keys);
     let mut times = Vec::new();
-    while node.0.len() > 0 {
+    while !node.0.is_empty() {
         let begin = Instant::now();
         (0..100).for_each(|_| node.0.cut(1));
         times.push(begin.elapsed());
