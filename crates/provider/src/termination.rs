@@ -13,7 +13,8 @@ pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns true if a server that has not started is to end: a SIGTERM is pending, or the server has taken one. With its
 /// storage engines up it takes signals before its first view, but stops only after that view (measured).
 pub fn is_wanted() -> bool {
-    !server_flags::is_started() && (is_pending() || server_flags::stops())
+    // In this order: a server that has started and then stops must not be taken for one that stops before its start.
+    (is_pending() || server_flags::stops()) && !server_flags::is_started()
 }
 
 fn is_pending() -> bool {
