@@ -225,7 +225,7 @@ mod tests {
         let texts = [&old, &path].map(|path| std::fs::read_to_string(path).unwrap());
         assert!(texts[0].ends_with("before\n") && texts[1].ends_with("behind\n"));
         assert!(!texts[1].contains("before"));
-        // What cannot be opened stays as it is.
+        // A file that cannot be opened stays as it is.
         std::fs::remove_dir_all(dir.path()).unwrap();
         assert!(log.reopen().is_err());
         log.line(Level::Info, "lost");

@@ -15,6 +15,9 @@ pub type ClientTrx = u64;
 /// Simulated time in microseconds.
 pub type TimeUs = u64;
 
+/// Beyond the end of every run.
+pub const NEVER_US: TimeUs = 1 << 50;
+
 /// The part of a control state that a digest covers (`trireme_replicator::ControlDigest`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {

@@ -5,6 +5,13 @@ use simulator::edit::Edit;
 use simulator::profiles;
 use simulator::run::run;
 
+/// A log is rarely away for long enough: these are looked for in the profile `disks`.
+const IN_DISKS: [&str; 3] = [
+    "connect given up",
+    "connect without the log's volume",
+    "log's volume back after another log",
+];
+
 #[test]
 fn some_of_the_first_schedules_reach_each_of_what_is_rare() {
     let mut reached = Coverage::default();
@@ -12,15 +19,20 @@ fn some_of_the_first_schedules_reach_each_of_what_is_rare() {
         let plan = Edit::whole(seed, None).plan().expect("it has a profile");
         reached.add(&run(plan).coverage);
     }
-    // A log is rarely away for long enough: the first seed that has it is named, and the next ones stand in for it.
+    let unreached = |reached: &Coverage| -> Vec<&str> {
+        let names = RARE.iter().map(|(name, _)| *name);
+        names.filter(|name| reached.reached[name] == 0).collect()
+    };
+    for name in unreached(&reached) {
+        assert!(IN_DISKS.contains(&name), "no schedule reaches: {name}");
+    }
+    // The first of these seeds reaches most of them.
     for seed in 24..84 {
-        if RARE.iter().all(|(name, _)| reached.reached[name] > 0) {
+        if unreached(&reached).is_empty() {
             break;
         }
         let plan = Edit::whole(seed, Some("disks".to_owned())).plan();
         reached.add(&run(plan.expect("it has a profile")).coverage);
     }
-    for (name, _) in RARE {
-        assert!(reached.reached[name] > 0, "no schedule reaches: {name}");
-    }
+    assert_eq!(unreached(&reached), [""; 0]);
 }

@@ -9,6 +9,7 @@ mod evidence;
 mod feeding;
 mod forced_wait;
 mod founding;
+mod full_list;
 mod installs;
 mod kills;
 mod large;

@@ -8,7 +8,8 @@ use super::{Play, Stage};
 use crate::founding::Founding;
 use crate::plan::{NodePlan, Plan};
 use crate::profiles;
-use crate::seen::{ClientTrx, NodeId, TimeUs};
+pub(super) use crate::seen::NEVER_US;
+use crate::seen::{ClientTrx, NodeId};
 use crate::server::{Errand, Flush, ServerPlan, Span, Workload};
 
 /// A cluster of so many nodes; the first one founds it and leads. Each schedule changes the other settings as it
@@ -197,14 +198,19 @@ pub const N4: NodeId = 3;
 /// The fifth.
 pub const N5: NodeId = 4;
 
-/// Beyond the end of every run.
-pub(super) const NEVER_US: TimeUs = 1 << 50;
-
 /// The same cluster, but a restarted process continues its log.
 pub fn recovering(size: usize, seed: u64) -> Plan {
     Plan {
         recovers: true,
         ..cluster(size, seed)
+    }
+}
+
+/// The same cluster, which misses no silent member.
+pub fn patient(size: usize, seed: u64) -> Plan {
+    Plan {
+        suspect_timeout_ms: 60_000,
+        ..recovering(size, seed)
     }
 }
 

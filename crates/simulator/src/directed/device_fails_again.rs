@@ -5,26 +5,17 @@
 
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::device_fails_unseen::{has_no_say, volume_fails};
+use super::{Directed, N1, N2, N3, Play, Stage, patient};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::MarkBegunFirst],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.suspect_timeout_ms = 60_000;
-        plan
-    },
+    plan: |seed| patient(3, seed),
     play,
 };
 
 fn play(stage: &mut Stage) -> Play {
-    stage.formed()?;
-    stage.part(&[N3], &[N1, N2]);
-    let x = stage.write(N1, &[row(1)]);
-    stage.until("X is committed", |s| s.acknowledged(x))?;
-    stage.until("n2 has X", |s| s.has_committed(N2, x))?;
-    stage.fail_device(N2);
-    stage.crash(N2, false);
+    let x = volume_fails(stage)?;
     stage.remount(N2);
     stage.world.machines[N2].disk.set_fail_state(true);
     stage.start(N2);
@@ -33,11 +24,5 @@ fn play(stage: &mut Stage) -> Play {
     stage.part(&[N1], &[N2, N3]);
     stage.join(&[N2], &[N3]);
     stage.until("n2 is back", |s| s.group(N2).is_some())?;
-    stage.check("n2 has lost X", stage.holds(N2, x).is_none())?;
-    stage.pass_ms(4_000);
-    stage.must(
-        "n2 and n3 wait for n1",
-        !stage.is_leading(N2) && !stage.is_leading(N3),
-    );
-    Ok(())
+    has_no_say(stage, x)
 }

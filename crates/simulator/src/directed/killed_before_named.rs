@@ -5,21 +5,20 @@
 
 use trireme_mutants::Mutant;
 
-use super::device_fails_unmounted::{mounted_again, unmounted};
-use super::{Directed, N2, recovering};
+use super::device_fails_unseen::{mounted_again, volume_fails};
+use super::{Directed, N2, Play, Stage, patient};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::UnnamedLogMarked],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.suspect_timeout_ms = 60_000;
-        plan
-    },
-    play: |stage| {
-        let (x, volume) = unmounted(stage)?;
-        stage.world.machines[N2].dies_at_rename = Some(8 - stage.world.plan.seed % 8);
-        stage.start(N2);
-        stage.until("it is dead", |s| s.process(N2).is_none())?;
-        mounted_again(stage, x, volume)
-    },
+    plan: |seed| patient(3, seed),
+    play,
 };
+
+fn play(stage: &mut Stage) -> Play {
+    let x = volume_fails(stage)?;
+    stage.unmount(N2);
+    stage.world.machines[N2].dies_at_rename = Some(8 - stage.world.plan.seed % 8);
+    stage.start(N2);
+    stage.until("it is dead", |s| s.process(N2).is_none())?;
+    mounted_again(stage, x)
+}

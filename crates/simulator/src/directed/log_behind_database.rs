@@ -8,7 +8,7 @@
 use trireme_mutants::Mutant;
 use trireme_replicator::LocalState;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, N1, N2, N3, Play, Stage, patient, row};
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[
@@ -16,11 +16,7 @@ pub(super) const SCHEDULE: Directed = Directed {
         Mutant::LogOutranksDatabase,
         Mutant::ForkedDatabaseUsed,
     ],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.suspect_timeout_ms = 60_000;
-        plan
-    },
+    plan: |seed| patient(3, seed),
     play,
 };
 

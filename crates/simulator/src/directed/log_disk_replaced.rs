@@ -21,20 +21,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
     leaves_apart(stage)?;
-    let machine = &mut stage.world.machines[N1];
-    machine.disk = MemoryDisk::new();
-    machine.left = Left::default();
-    stage.join(&[N1], &[N2, N3]);
-    stage.start(N1);
-    if stage.world.plan.seed % 2 == 1 {
-        // Its new log has notes of its own by now, which must tell as much.
-        stage.until("n1 has a log", |s| s.end(N1) > 0)?;
-        stage.crash(N1, false);
-        stage.start(N1);
-    }
-    stage.until("n1 serves", |s| s.serves(N1))?;
-    let later = stage.write(N1, &[row(1)]);
-    stage.until("all commit", |s| s.acknowledged(later))
+    comes_back_on(stage, MemoryDisk::new())
 }
 
 /// Plays until n1 has gone on alone and is stopped, and the others are further.
@@ -46,4 +33,22 @@ pub(super) fn leaves_apart(stage: &mut Stage) -> Play {
     stage.leave_until_gone(N1)?;
     stage.commit_many(N2, 1..20)?;
     Ok(())
+}
+
+/// Plays to the end, where n1 comes back with this disk in the place of its log's.
+pub(super) fn comes_back_on(stage: &mut Stage, disk: MemoryDisk) -> Play {
+    let machine = &mut stage.world.machines[N1];
+    machine.disk = disk;
+    machine.left = Left::default();
+    stage.join(&[N1], &[N2, N3]);
+    stage.start(N1);
+    if stage.world.plan.seed % 2 == 1 {
+        // Its log is another one by now, with notes of its own, which must tell as much.
+        stage.until("n1 has a log", |s| s.end(N1) > 0)?;
+        stage.crash(N1, false);
+        stage.start(N1);
+    }
+    stage.until("n1 serves", |s| s.serves(N1))?;
+    let later = stage.write(N1, &[row(1)]);
+    stage.until("all commit", |s| s.acknowledged(later))
 }

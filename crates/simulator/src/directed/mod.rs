@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::run::{self, Outcome};
 use crate::watch::Watch;
 
-pub use cluster::{N1, N2, N3, N4, N5, cluster, hasty, recovering, row};
+pub use cluster::{N1, N2, N3, N4, N5, cluster, hasty, patient, recovering, row};
 pub use stage::{Missed, Play, Stage};
 
 /// A schedule written by hand.

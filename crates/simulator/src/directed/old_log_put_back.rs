@@ -4,27 +4,21 @@
 //! lacks. n1 and n3 are killed. n1 is started on the copy, which ended cleanly and lacks X. n1 and n2 are two votes of
 //! three: they must wait for n3.
 
+use trireme_log::MemoryDisk;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, Play, Stage, recovering, row};
+use super::{Directed, Missed, N1, N2, N3, Play, Stage, patient, row};
 use crate::machine::Left;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::LogIdKept],
-    plan: |seed| {
-        let mut plan = recovering(3, seed);
-        plan.suspect_timeout_ms = 60_000;
-        plan
-    },
+    plan: |seed| patient(3, seed),
     play,
 };
 
 fn play(stage: &mut Stage) -> Play {
     stage.formed()?;
-    stage.leave_until_gone(N1)?;
-    let copy = stage.world.machines[N1].disk.copy();
-    stage.start(N1);
-    stage.until("all serve", |s| s.serve(&[N1, N2, N3]))?;
+    let copy = copy_of_log(stage)?;
     stage.part(&[N2], &[N1, N3]);
     let x = stage.write(N1, &[row(1)]);
     stage.until("X is committed", |s| s.acknowledged(x))?;
@@ -43,4 +37,13 @@ fn play(stage: &mut Stage) -> Play {
     );
     stage.start(N3);
     stage.until("they have X again", |s| s.has_applied(N2, x))
+}
+
+/// Plays until n1 was stopped, its log was copied, and n1 serves again. Returns the copy.
+pub(super) fn copy_of_log(stage: &mut Stage) -> Result<MemoryDisk, Missed> {
+    stage.leave_until_gone(N1)?;
+    let copy = stage.world.machines[N1].disk.copy();
+    stage.start(N1);
+    stage.until("all serve", |s| s.serve(&[N1, N2, N3]))?;
+    Ok(copy)
 }

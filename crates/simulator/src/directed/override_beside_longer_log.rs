@@ -6,8 +6,9 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, hasty, row};
+use super::{Directed, Missed, N1, N2, N3, N4, N5, Play, Stage, hasty, row};
 use crate::fault::Fault;
+use crate::seen::ClientTrx;
 
 pub(super) const SCHEDULE: Directed = Directed {
     mutants: &[Mutant::ForcedViewOnOwnLog],
@@ -16,6 +17,15 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
+    let x = n5_alone_has_x(stage)?;
+    stage.strike(Fault::Override { node: N4 });
+    stage.until("both are primary, with X", |s| {
+        s.members(N4) == 2 && s.members(N5) == 2 && s.has_applied(N4, x)
+    })
+}
+
+/// Plays until n4 and n5 have lost the others, and hear each other. Only n5's log has X, which was acknowledged.
+pub(super) fn n5_alone_has_x(stage: &mut Stage) -> Result<ClientTrx, Missed> {
     stage.formed()?;
     let rest = [N1, N2, N3];
     stage.check("n1 holds leadership", stage.is_leading(N1))?;
@@ -29,8 +39,5 @@ fn play(stage: &mut Stage) -> Play {
     stage.until("both have lost the others", |s| lost(s, N4) && lost(s, N5))?;
     stage.pass_ms(1_000);
     stage.check("n4 lacks X", stage.holds(N4, x).is_none())?;
-    stage.strike(Fault::Override { node: N4 });
-    stage.until("both are primary, with X", |s| {
-        s.members(N4) == 2 && s.members(N5) == 2 && s.has_applied(N4, x)
-    })
+    Ok(x)
 }

@@ -6,7 +6,8 @@
 use trireme_group::ComponentState;
 use trireme_mutants::Mutant;
 
-use super::{Directed, N1, N2, N3, N4, N5, Play, Stage, hasty, row};
+use super::override_beside_longer_log::n5_alone_has_x;
+use super::{Directed, N4, N5, Play, Stage, hasty};
 use crate::fault::Fault;
 
 pub(super) const SCHEDULE: Directed = Directed {
@@ -16,19 +17,7 @@ pub(super) const SCHEDULE: Directed = Directed {
 };
 
 fn play(stage: &mut Stage) -> Play {
-    stage.formed()?;
-    let rest = [N1, N2, N3];
-    stage.check("n1 holds leadership", stage.is_leading(N1))?;
-    stage.part(&[N4], &[N1, N2, N3, N5]);
-    let x = stage.write(N1, &[row(1)]);
-    stage.until("n5 has X", |s| s.acknowledged(x) && s.has_applied(N5, x))?;
-    stage.part(&[N5], &rest);
-    stage.reset(N4, N5);
-    stage.join(&[N4], &[N5]);
-    let lost = |s: &Stage, node| s.component_state(node) == ComponentState::NonPrimary;
-    stage.until("both have lost the others", |s| lost(s, N4) && lost(s, N5))?;
-    stage.pass_ms(1_000);
-    stage.check("n4 lacks X", stage.holds(N4, x).is_none())?;
+    let x = n5_alone_has_x(stage)?;
     stage.hang(N4, 400);
     stage.hang(N5, 1_600);
     stage.strike(Fault::Override { node: N4 });

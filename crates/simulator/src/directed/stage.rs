@@ -249,26 +249,21 @@ impl<'a> Stage<'a> {
         self.world.machines[node].hangs_until_us = self.world.now_us + ms * 1000;
     }
 
+    /// Leaves an empty directory in the place of the volume of a stopped node's log. The volume is back when the next
+    /// connection of the node has ended.
+    pub fn unmount(&mut self, node: NodeId) {
+        self.world.unmount(node);
+    }
+
     /// SIGSTOP.
     pub fn pause(&mut self, node: NodeId) {
         self.world.tell(|| format!("ORDER pause n{}", node + 1));
-        if let Some(process) = &mut self.world.machines[node].process {
-            process.free_us = NEVER_US;
-        }
+        self.world.suspend(node);
     }
 
     /// SIGCONT.
     pub fn resume(&mut self, node: NodeId) {
-        let now = self.world.now_us;
-        let paused = self.world.machines[node].process.as_mut();
-        let Some(process) = paused.filter(|process| process.free_us >= NEVER_US) else {
-            return;
-        };
-        process.free_us = now;
-        process.reacting = true;
-        let react = Happening::React(node, process.start);
-        self.world.tell(|| format!("ORDER resume n{}", node + 1));
-        self.world.queue.push(now, react);
+        self.world.resume(node);
     }
 
     /// kill -9; with `power_loss` the machine loses power. [`Stage::start`] starts a new process.

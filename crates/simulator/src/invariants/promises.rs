@@ -1,4 +1,4 @@
-//! What a forced view must keep: the committed entries in the logs of the members that it lists (rule 11).
+//! A forced view must keep the committed entries in the logs of the members that it lists (rule 11).
 //!
 //! In: promises, each with the promiser's log at that time; the first append of a view. Out: a member whose entries a
 //! forced view drops, or one that knew more entries as committed than the view's fork point says. A member of another

@@ -1,13 +1,8 @@
 //! Carries out an absence ([`crate::absence`]).
 
-use trireme_group::ComponentState;
-
 use super::{Happening, World};
 use crate::absence::Restart;
-use crate::seen::{NodeId, TimeUs};
-
-/// Beyond the end of every run.
-const NEVER_US: TimeUs = 1 << 50;
+use crate::seen::{NEVER_US, NodeId};
 
 impl World {
     /// True if the others can go on without this node.
@@ -23,14 +18,31 @@ impl World {
     pub fn falls_silent(&mut self, node: NodeId, is_cut_off: bool) {
         self.tell(|| format!("SILENT n{}, cut off: {is_cut_off}", node + 1));
         self.coverage.absences += 1;
-        if is_cut_off {
-            self.machines[node].isolated += 1;
-            for other in (0..self.machines.len()).filter(|other| *other != node) {
-                self.break_link(node, other);
-            }
-        } else if let Some(process) = &mut self.machines[node].process {
+        match is_cut_off {
+            true => self.isolate(node),
+            false => self.suspend(node),
+        }
+    }
+
+    /// Stops the node's process until [`World::resume`] (SIGSTOP).
+    pub(crate) fn suspend(&mut self, node: NodeId) {
+        if let Some(process) = &mut self.machines[node].process {
             process.free_us = NEVER_US;
         }
+    }
+
+    /// Lets a suspended process go on (SIGCONT).
+    pub(crate) fn resume(&mut self, node: NodeId) {
+        let now = self.now_us;
+        let suspended = self.machines[node].process.as_mut();
+        let Some(process) = suspended.filter(|process| process.free_us >= NEVER_US) else {
+            return;
+        };
+        process.free_us = now;
+        process.reacting = true;
+        let react = Happening::React(node, process.start);
+        self.tell(|| format!("RESUME n{}", node + 1));
+        self.queue.push(now, react);
     }
 
     /// Ends the node's process; another one starts.
@@ -50,16 +62,9 @@ impl World {
 
     /// The node speaks again.
     pub fn speaks_again(&mut self, node: NodeId, was_cut_off: bool) {
-        self.tell(|| format!("BACK n{}", node + 1));
-        let now = self.now_us;
-        let machine = &mut self.machines[node];
-        if was_cut_off {
-            machine.isolated -= 1;
-        } else if let Some(process) = &mut machine.process {
-            process.free_us = now;
-            process.reacting = true;
-            let react = Happening::React(node, process.start);
-            self.queue.push(now, react);
+        match was_cut_off {
+            true => self.machines[node].isolated -= 1,
+            false => self.resume(node),
         }
     }
 
@@ -67,17 +72,7 @@ impl World {
     /// [`World::forget_synced`]. Err: a node that is not.
     pub fn united_without(&mut self, silent: NodeId) -> Result<(), String> {
         for node in (0..self.machines.len()).filter(|node| *node != silent) {
-            let name = format!("n{}", node + 1);
-            let process = self.machines[node].process.as_ref();
-            let process = process.filter(|process| process.leaving_us.is_none());
-            let process = process.ok_or_else(|| format!("{name} does not run, or leaves"))?;
-            let link = process.engine.link();
-            let link = link.ok_or_else(|| format!("{name} is not connected"))?;
-            let seat = link.group.configuration().member(process.incarnation);
-            let is_primary = link.group.component_state() == ComponentState::Primary;
-            if !is_primary || seat.is_none_or(|member| !member.voter) {
-                return Err(format!("{name} is not primary, or without a vote"));
-            }
+            self.voter(node)?;
         }
         self.synced_since(|node| node != silent)
     }

@@ -146,12 +146,7 @@ impl World {
             Fault::GiveUp { node, ref attempts } => {
                 self.machines[node].attempts = attempts.iter().copied().collect();
             }
-            Fault::Isolate { node, .. } => {
-                self.machines[node].isolated += 1;
-                for other in (0..self.machines.len()).filter(|other| *other != node) {
-                    self.break_link(node, other);
-                }
-            }
+            Fault::Isolate { node, .. } => self.isolate(node),
             Fault::Weight { node, weight } => {
                 self.machines[node].weight = weight;
                 self.tell_group(node, Event::SetWeight { weight });
@@ -365,6 +360,14 @@ impl World {
     fn around(&self, node: NodeId) -> Vec<(NodeId, NodeId)> {
         let others = (0..self.machines.len()).filter(|other| *other != node);
         others.flat_map(|o| [(node, o), (o, node)]).collect()
+    }
+
+    /// Breaks the node's links, and lets it make no new ones.
+    pub(super) fn isolate(&mut self, node: NodeId) {
+        self.machines[node].isolated += 1;
+        for other in (0..self.machines.len()).filter(|other| *other != node) {
+            self.break_link(node, other);
+        }
     }
 
     fn pause(&mut self, node: NodeId, for_us: TimeUs) {

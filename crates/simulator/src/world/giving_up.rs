@@ -40,7 +40,8 @@ impl World {
         self.formed && !self.dark && self.survivable(node) && self.others_have_state(node)
     }
 
-    fn unmount(&mut self, node: NodeId) {
+    /// Leaves an empty directory in the place of the volume of the node's log, until [`World::mount`].
+    pub(crate) fn unmount(&mut self, node: NodeId) {
         self.coverage.unmounted += 1;
         self.tell(|| format!("n{} does not find the volume of its log", node + 1));
         let machine = &mut self.machines[node];

@@ -89,26 +89,30 @@ impl World {
 
     /// Checks that all nodes are members with a vote. Err: a node that is not.
     pub fn united(&self) -> Result<(), String> {
-        for (index, machine) in self.machines.iter().enumerate() {
-            let name = format!("n{}", index + 1);
-            let Some(process) = &machine.process else {
-                return Err(format!("{name} does not run"));
-            };
-            let Some(link) = process.engine.link() else {
-                return Err(format!("{name} is not connected"));
-            };
-            let component_state = link.group.component_state();
-            if component_state != ComponentState::Primary || process.leaving_us.is_some() {
-                return Err(format!("{name} is {component_state:?}"));
-            }
-            let configuration = link.group.configuration();
-            let missing = configuration.members.len() != self.machines.len();
-            let seat = configuration.member(process.incarnation);
-            if missing || seat.is_none_or(|member| !member.voter) {
-                return Err(format!("{name} is without a vote or a member is missing"));
+        for node in 0..self.machines.len() {
+            if self.voter(node)?.members.len() != self.machines.len() {
+                return Err(format!("for n{} a member is missing", node + 1));
             }
         }
         Ok(())
+    }
+
+    /// Checks that the node is a member with a vote. Returns its view. Err: it is not.
+    pub(super) fn voter(&self, node: NodeId) -> Result<&Configuration, String> {
+        let name = format!("n{}", node + 1);
+        let process = self.machines[node].process.as_ref();
+        let process = process.ok_or_else(|| format!("{name} does not run"))?;
+        let link = process.engine.link();
+        let link = link.ok_or_else(|| format!("{name} is not connected"))?;
+        let component_state = link.group.component_state();
+        if component_state != ComponentState::Primary || process.leaving_us.is_some() {
+            return Err(format!("{name} is {component_state:?}"));
+        }
+        let configuration = link.group.configuration();
+        match configuration.member(process.incarnation) {
+            Some(member) if member.voter => Ok(configuration),
+            _ => Err(format!("{name} is without a vote")),
+        }
     }
 
     /// The state of a node that is neither synced nor, as an arbitrator, joined.
