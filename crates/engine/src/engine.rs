@@ -227,6 +227,7 @@ impl Engine {
     ) {
         self.group_dirty = true;
         self.node(now_ms, replicator::Event::SetOptions(options));
+        self.tell_connected(now_ms);
         self.node(now_ms, replicator::Event::Connect(Box::new(connect)));
         if let Some(event) = first {
             self.group(now_ms, event);
@@ -307,11 +308,23 @@ impl Engine {
 
     /// Hands an event to the group, if there is one.
     pub fn group(&mut self, now_ms: u64, event: group::Event) {
+        use group::Event;
         if let Some(link) = self.link.as_mut().filter(|_| self.failed.is_none()) {
+            let is_of_links = matches!(event, Event::PeerUp { .. } | Event::PeerDown { .. });
             link.group.config_mut().proof = self.replicator.proof(&link.storage);
             link.group.handle(now_ms, event);
             self.group_dirty = true;
+            if is_of_links {
+                self.tell_connected(now_ms);
+            }
         }
+    }
+
+    /// Tells the replicator the processes with which this one is connected.
+    fn tell_connected(&mut self, now_ms: u64) {
+        let group = self.link.as_ref().map(|link| &link.group);
+        let connected = group.map_or_else(Vec::new, |group| group.connected().collect());
+        self.node(now_ms, replicator::Event::Connected(connected));
     }
 
     /// Takes in a frame from a peer. Err: the frame is malformed, and the caller must disconnect the peer.

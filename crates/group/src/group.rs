@@ -311,6 +311,11 @@ impl Group {
         is_blank(self.known(), self.support())
     }
 
+    /// The processes with which this one is connected.
+    pub fn connected(&self) -> impl Iterator<Item = Incarnation> {
+        self.peers.connected().map(|(incarnation, _)| incarnation)
+    }
+
     /// For a blank node, returns the reason for which it waits, and the addresses where no connected process answers.
     /// None: it is not blank.
     pub fn founding_waits_for(&self) -> Option<(String, &[String])> {

@@ -237,6 +237,7 @@ mutants! {
         other_branchs_state_taken: OtherBranchsStateTaken,
         state_ahead_of_log: StateAheadOfLog,
         donor_loss_ignored: DonorLossIgnored,
+        donor_not_awaited: DonorNotAwaited,
         arbitrator_donates: ArbitratorDonates,
         arbitrator_votes: ArbitratorVotes,
         arbitrator_serves_nothing: ArbitratorServesNothing,

@@ -268,6 +268,7 @@ pub fn replicator_options(options: &Options, donor: &str) -> NodeOptions {
         vote_policy: options.int("gcs.vote_policy").clamp(0, 255) as u8,
         cert_max_length: options.int("cert.max_length").max(1) as u64,
         sst_donor: donor.to_owned(),
+        suspect_timeout_ms: setup::suspect_timeout_ms(options),
         script_before_ist: match (
             server_flags::gtid_mode_is_on(),
             options.bool("repl.ist_script"),

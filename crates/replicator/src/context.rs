@@ -19,6 +19,8 @@ pub(crate) struct Context {
     me_before: Incarnation,
     /// This node as a member.
     my_member: Member,
+    /// The processes with which this one is connected.
+    connected: Vec<Incarnation>,
     /// None: unknown, since there is no connection or the node is not in step with the group.
     control: Option<Control>,
 }
@@ -31,6 +33,7 @@ impl Context {
             me: Incarnation::default(),
             me_before: Incarnation::default(),
             my_member: Member::default(),
+            connected: Vec::new(),
             control: None,
         }
     }
@@ -69,6 +72,17 @@ impl Context {
 
     pub(crate) fn my_member(&self) -> &Member {
         &self.my_member
+    }
+
+    pub(crate) fn set_connected(&mut self, connected: Vec<Incarnation>) {
+        self.connected = connected;
+    }
+
+    /// Returns the first other member that has a database, and with which this node is not connected.
+    pub(crate) fn unconnected_database(&self) -> Option<Incarnation> {
+        let members = &self.control()?.members;
+        let is_missing = |id: &Incarnation| *id != self.me && !self.connected.contains(id);
+        members.with_database().find(is_missing)
     }
 
     pub(crate) fn control(&self) -> Option<&Control> {

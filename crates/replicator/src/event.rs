@@ -66,6 +66,8 @@ pub enum Event {
         /// The certainty of the failure.
         fate: Fate,
     },
+    /// The processes with which this one is connected; sent whenever this changes.
+    Connected(Vec<Incarnation>),
     /// Answer to [`crate::GroupAction::Spread`]: a majority holds the bulk payload, or its submission will fail.
     Spread {
         /// Number of the bulk payload.

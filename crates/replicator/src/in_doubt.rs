@@ -142,10 +142,15 @@ impl MemberStates {
 
     /// Returns true if a data member has its state.
     fn has_database(&self) -> bool {
-        let mut states = self
-            .data_members()
-            .map(|(_, member_state)| member_state.state);
-        states.any(|state| state != NodeState::Joiner)
+        self.with_database().next().is_some()
+    }
+
+    /// Returns the data members that have their states.
+    pub(crate) fn with_database(&self) -> impl Iterator<Item = Incarnation> {
+        let is_no_joiner = |member_state: &MemberState| member_state.state != NodeState::Joiner;
+        (self.data_members())
+            .filter(move |(_, member_state)| is_no_joiner(member_state))
+            .map(|(id, _)| id)
     }
 
     /// Returns true if all data members have reported that they have no usable database.

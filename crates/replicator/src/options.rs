@@ -24,6 +24,8 @@ pub struct Options {
     pub cert_max_length: u64,
     /// `wsrep_sst_donor`: names in order of preference; a trailing comma means "or anyone".
     pub sst_donor: String,
+    /// `evs.suspect_timeout`: the group removes a member that is silent for so long.
+    pub suspect_timeout_ms: u64,
     /// Whether the script of a state transfer runs before an IST, too.
     pub script_before_ist: ScriptBeforeIst,
     /// A write-set above this size is a bulk payload: a majority gets it before it is submitted (rule 8).
@@ -61,6 +63,7 @@ impl Default for Options {
             vote_policy: 0,
             cert_max_length: 16384,
             sst_donor: String::new(),
+            suspect_timeout_ms: 5_000,
             script_before_ist: ScriptBeforeIst::Never,
             large_bytes: 1 << 20,
             ist_chunk_bytes: 1 << 20,

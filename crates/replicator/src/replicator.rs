@@ -123,6 +123,7 @@ impl Replicator {
             Event::Passed { position } => self.intake.note_delivered(position),
             Event::NonPrimary { component } => self.non_primary(component),
             Event::Failed { id, fate } => self.outcomes().failed(id, fate),
+            Event::Connected(connected) => self.context.set_connected(connected),
             Event::Spread { bulk } => {
                 if let Some(held) = self.clients().is_spread(bulk) {
                     self.outcomes().drop_held(&held);
@@ -293,6 +294,7 @@ impl Replicator {
             self.process_intake(history);
         }
         let mut joiner = self.joiner();
+        joiner.review_donors();
         joiner.retry_state_request();
         let mut step = Step::Taken;
         while step == Step::Taken {

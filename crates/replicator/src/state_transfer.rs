@@ -7,6 +7,7 @@
 //! once.
 
 mod control_pull;
+mod donor_wait;
 mod ist;
 mod partial;
 mod patience;
@@ -27,6 +28,7 @@ use crate::payload::Payload;
 use crate::peer_message::SnapshotChunk;
 use crate::work::Task;
 use control_pull::ControlPull;
+use donor_wait::DonorWait;
 use progress::CatchUp;
 
 pub(crate) use ist::{Answered, DeadEnd, Ist, Next, PartTaken, received_ist};
@@ -73,6 +75,7 @@ struct Transfer {
     spilled: bool,
     /// True after the warning that no node has a database to give.
     told_nobody_has: bool,
+    donor_wait: DonorWait,
 }
 
 #[derive(Debug)]
@@ -199,12 +202,37 @@ impl StateTransfer {
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match &self.stage {
             Stage::Admission(pull) => pull.deadline_ms(),
-            Stage::Transfer(transfer) => match &transfer.phase {
-                Phase::Ist(ist) => ist.deadline_ms(),
-                Phase::Sst(phase) => phase.deadline_ms(),
-            },
+            Stage::Transfer(transfer) => {
+                let phase_ms = match &transfer.phase {
+                    Phase::Ist(ist) => ist.deadline_ms(),
+                    Phase::Sst(phase) => phase.deadline_ms(),
+                };
+                transfer.donor_wait.deadline_ms().or(phase_ms)
+            }
             _ => None,
         }
+    }
+
+    /// Takes in whether this joiner is about to take a state, while a member that could give it is not connected. Returns
+    /// the longest time of the wait if that begins.
+    pub(crate) fn review_donors(
+        &mut self,
+        is_missing: bool,
+        now_ms: u64,
+        suspect_ms: u64,
+    ) -> Option<u64> {
+        match &mut self.stage {
+            Stage::Transfer(transfer) => {
+                (transfer.donor_wait).review(is_missing, now_ms, suspect_ms)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true while this joiner waits for a connection to a member that could give it a state.
+    pub(crate) fn awaits_donors(&self) -> bool {
+        let is_waiting = |transfer: &Transfer| transfer.donor_wait.deadline_ms().is_some();
+        self.transfer().is_some_and(is_waiting)
     }
 
     // --- the control state
@@ -344,6 +372,7 @@ impl StateTransfer {
             later: VecDeque::new(),
             spilled: false,
             told_nobody_has: false,
+            donor_wait: DonorWait::default(),
         });
     }
 

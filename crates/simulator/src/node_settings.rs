@@ -21,6 +21,7 @@ impl Plan {
             queue_bytes: self.queue_bytes,
             thresholds: self.scale.replicator,
             sst_donor: self.sst_donor.to_owned(),
+            suspect_timeout_ms: self.suspect_timeout_ms,
             script_before_ist: self.script_before_ist,
             ..Options::default()
         }

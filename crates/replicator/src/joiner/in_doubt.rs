@@ -14,14 +14,13 @@ use crate::submissions::Sent;
 impl Joiner<'_> {
     /// Returns false while nothing may be applied to the database, because another database may be beyond doubt.
     pub(super) fn doubt_is_settled(&mut self) -> bool {
-        let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
-        let Some(control) = self.context.control().filter(|_| in_question) else {
-            return true;
-        };
-        match control.members.rules_on(self.context.me()) {
-            Ruling::Trusted => self.go_on_in_doubt(),
-            Ruling::OthersHave => self.give_up_database(),
-            Ruling::Open => {
+        match self.ruling() {
+            None => return true,
+            Some(Ruling::Trusted) => self.go_on_in_doubt(),
+            // They may be dead, and their databases as much in doubt as this one.
+            Some(Ruling::OthersHave) if self.transfer.awaits_donors() => {}
+            Some(Ruling::OthersHave) => self.give_up_database(),
+            Some(Ruling::Open) => {
                 let my_state = self.context.my_state();
                 let is_said = my_state.is_some_and(|state| state.doubt.is_some());
                 if self.lifecycle.takes_part() && !is_said && !planted(Mutant::DoubtNotSaid) {
@@ -34,6 +33,18 @@ impl Joiner<'_> {
         !self.database.is_in_doubt()
             && self.transfer.place() == Place::Transfer
             && !self.transfer.awaits_snapshot()
+    }
+
+    /// Returns the order's decision on this node's database; None: the database is not in doubt.
+    fn ruling(&self) -> Option<Ruling> {
+        let in_question = self.transfer.ist().is_some() && self.database.is_in_doubt();
+        let control = self.context.control().filter(|_| in_question)?;
+        Some(control.members.rules_on(self.context.me()))
+    }
+
+    /// Returns true if other members have a database, and this node's is in doubt.
+    pub(super) fn is_about_to_give_up_database(&self) -> bool {
+        self.ruling() == Some(Ruling::OthersHave)
     }
 
     /// Handles that the cluster goes on with the database of this member. Returns false if this node's database is in use,

@@ -66,7 +66,7 @@ impl Joiner<'_> {
     }
 
     pub(crate) fn retry_state_request(&mut self) {
-        if !self.lifecycle.takes_part() {
+        if !self.lifecycle.takes_part() || self.transfer.awaits_donors() {
             return;
         }
         let Some(request) = self.transfer.due_request(self.context.now_ms()) else {
@@ -80,6 +80,27 @@ impl Joiner<'_> {
         };
         self.out
             .push(self.submissions.submit(Sent::StateRequest, &message));
+    }
+
+    /// Makes this node wait for connections to all members that could give it a state, if it is about to take one.
+    pub(crate) fn review_donors(&mut self) {
+        // A donor whose script tells a position only is replaced when it leaves.
+        let is_about_to_ask = self.transfer.has_request() && !self.transfer.awaits_script();
+        let takes_state = is_about_to_ask || self.is_about_to_give_up_database();
+        let waits = takes_state && !planted(Mutant::DonorNotAwaited);
+        let missing = (self.context.unconnected_database()).filter(|_| waits);
+        let (now_ms, options) = (self.context.now_ms(), self.context.options());
+        let suspect_ms = options.suspect_timeout_ms;
+        let begun = (self.transfer).review_donors(missing.is_some(), now_ms, suspect_ms);
+        if let Some((longest_ms, missing)) = begun.zip(missing) {
+            let text = format!(
+                "this node needs a state, and has no connection to member {}, which could be chosen to send it: the \
+                 request waits until that member is connected or out of the view, at most {} s",
+                self.context.name_of(missing),
+                longest_ms.div_ceil(1_000)
+            );
+            self.out.log(Level::Info, text);
+        }
     }
 
     /// Warns once, if no member has a database: the donor that the node keeps requesting will not come by itself.

@@ -190,6 +190,11 @@ impl StateTransfer {
         });
     }
 
+    /// Returns true if a request waits to be submitted.
+    pub(crate) fn has_request(&self) -> bool {
+        matches!(self.sst(), Some(SstPhase::Retry { .. }))
+    }
+
     /// Returns the request that must be submitted now.
     pub(crate) fn due_request(&mut self, now_ms: u64) -> Option<Bytes> {
         let phase = self.sst_mut()?;

@@ -267,6 +267,11 @@ impl Cluster {
         self.configuration.number += 1;
         self.configuration.sort();
         self.append(Delivery::Configuration(self.configuration.clone()));
+        let members = self.configuration.members.iter();
+        let all: Vec<_> = members.map(|m| m.incarnation).collect();
+        for node in 0..self.nodes.len() {
+            self.event(node, Event::Connected(all.clone()));
+        }
     }
 
     pub fn append(&mut self, delivery: Delivery) {

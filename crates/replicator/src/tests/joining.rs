@@ -5,7 +5,7 @@ use trireme_certification::KeyType;
 use super::clients::{copy, kinds};
 use super::driver::{Cluster, incarnation, peer_message};
 use crate::peer_message::PeerMessage;
-use crate::{Action, Code, Event, GroupAction, Gtid, HostAction};
+use crate::{Action, Code, Event, GroupAction, Gtid, HostAction, Options};
 
 #[test]
 fn an_empty_node_takes_a_snapshot() {
@@ -285,4 +285,52 @@ fn who_is_no_member_is_given_nothing_and_stops_nobody() {
     let written = cluster.certify(0, "b", KeyType::Exclusive);
     cluster.settle_now();
     assert_eq!(cluster.outcome(0, written), Code::Ok, "nobody waits");
+}
+
+/// A node without a database comes into the view of two, and is connected with the first of them.
+fn beside_unreached() -> (Cluster, usize) {
+    let mut cluster = Cluster::of(2);
+    let joiner = cluster.add(Gtid::UNDEFINED);
+    cluster.nodes[joiner].server.sst_request = Some(b"rsync".to_vec());
+    cluster.event(joiner, Event::Connected(vec![incarnation(0)]));
+    cluster.settle_now();
+    (cluster, joiner)
+}
+
+fn receives(cluster: &Cluster, joiner: usize) -> bool {
+    cluster.comment(joiner) == "Joining: receiving State Transfer"
+}
+
+#[test]
+fn a_joiner_asks_for_a_state_when_it_is_connected_with_all_that_have_one() {
+    let (mut cluster, joiner) = beside_unreached();
+    let happened = kinds(&cluster, joiner);
+    assert_eq!(happened[1..], ["sst_request"], "it is prepared");
+    assert!(!receives(&cluster, joiner));
+    let both = vec![incarnation(0), incarnation(1)];
+    cluster.event(joiner, Event::Connected(both));
+    cluster.settle_now();
+    assert!(receives(&cluster, joiner));
+}
+
+#[test]
+fn a_joiner_asks_when_the_member_that_it_does_not_reach_is_removed() {
+    let (mut cluster, joiner) = beside_unreached();
+    cluster.reconfigure(|c| c.members.retain(|m| m.incarnation != incarnation(1)));
+    cluster.settle_now();
+    assert!(receives(&cluster, joiner));
+}
+
+#[test]
+fn a_joiner_waits_no_longer_than_the_group_takes_to_remove_the_dead() {
+    let (mut cluster, joiner) = beside_unreached();
+    let ends_ms = cluster.now_ms + Options::default().suspect_timeout_ms + 1_000;
+    let deadline_ms = cluster.nodes[joiner].replicator.next_deadline_ms();
+    assert_eq!(deadline_ms, Some(ends_ms));
+    for (now_ms, asks) in [(ends_ms - 1, false), (ends_ms, true)] {
+        cluster.now_ms = now_ms;
+        cluster.event(joiner, Event::Tick);
+        cluster.settle_now();
+        assert_eq!(receives(&cluster, joiner), asks);
+    }
 }

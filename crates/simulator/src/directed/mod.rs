@@ -74,6 +74,7 @@ schedules! {
     dies_as_ddl_ends,
     dies_as_vote_ends,
     donor_dies,
+    donor_never_met,
     abandoned_write,
     stopped_by_the_paused,
     slow_left_out,
