@@ -88,7 +88,10 @@ impl Joiner<'_> {
         let is_about_to_ask = self.transfer.has_request() && !self.transfer.awaits_script();
         let takes_state = is_about_to_ask || self.is_about_to_give_up_database();
         let waits = takes_state && !planted(Mutant::DonorNotAwaited);
-        let missing = (self.context.unconnected_database()).filter(|_| waits);
+        let missing = match waits {
+            true => self.context.unconnected_database(),
+            false => None, // nearly always
+        };
         let (now_ms, options) = (self.context.now_ms(), self.context.options());
         let suspect_ms = options.suspect_timeout_ms;
         let begun = (self.transfer).review_donors(missing.is_some(), now_ms, suspect_ms);
