@@ -18,9 +18,10 @@ use trireme_node::{Exposure, Line, Progress, now_ms};
 use trireme_replicator::{Event, Gtid};
 use trireme_transport::Security;
 
-use crate::convert::gtid_from_abi;
+use crate::convert::{gtid_from_abi, gtid_to_abi};
 use crate::core::{ClusterNames, Core};
 use crate::disk_threads::Running;
+use crate::grastate::GrastateError;
 use crate::leader_watch::LeaderWatch;
 use crate::node::Node;
 use crate::options::{OptionError, Options};
@@ -70,6 +71,10 @@ pub enum ConnectError {
     NoPrimary { timeout_ms: u64, peers: String },
     #[error("the server stops, or disconnects")]
     Stopped,
+    #[error(
+        "cannot write grastate.dat: {0}. Its seqno is not the database's, and a later start would rely on it: repair the disk"
+    )]
+    Grastate(#[from] GrastateError),
     #[error("the cluster refused this node: {0}")]
     Refused(String),
     #[error("{0}")]
@@ -228,6 +233,7 @@ fn attempt(node: &Arc<Node>, request: &Request, aim: Aim, past: Past) -> Result<
     let (bootstraps, unvouched) = (aim == Aim::Bootstrap, node.is_unvouched());
     // This may take a while, so the node does not listen before.
     let (local, untouched) = node.local_position(bootstraps && unvouched);
+    node.with(|core| core.grastate.refute(gtid_to_abi(local)))?;
     let allow = crate::services::allowlist();
     let (mesh, poller) = setup::open_mesh(request.name, cluster, options, &me, &votes, allow)?;
     tell_exposure(node, options, mesh.security())?;

@@ -144,6 +144,17 @@ impl Grastate {
         }
     }
 
+    /// Takes out a seqno that the database's position, `local`, refutes: the machine lost power after the seqno was saved,
+    /// and the database had not flushed that far. This process may end before it saves another one, and a process that is
+    /// started without its position would rely on the file.
+    pub fn refute(&mut self, local: Gtid) -> Result<(), GrastateError> {
+        let saved = self.position;
+        if saved.uuid != local.uuid || saved.seqno < 0 || saved.seqno == local.seqno {
+            return Ok(());
+        }
+        self.set(saved.uuid, -1, self.safe_to_bootstrap)
+    }
+
     /// Notes that an action begins that a crash would leave half-done (DDL, a state transfer): until the matching
     /// [`Grastate::mark_safe`] the file holds no position. Counted.
     pub fn mark_unsafe(&mut self) -> Result<(), GrastateError> {

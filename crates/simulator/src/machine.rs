@@ -315,6 +315,10 @@ pub struct Process {
     pub left_out: bool,
     /// The time since which a single member has made its clients wait.
     pub held_up_us: Option<TimeUs>,
+    /// The commit point at the last look at flow control, and the time of that look.
+    pub commit_before: Position,
+    /// See `commit_before`.
+    pub looked_us: TimeUs,
     /// The time since which it leads.
     pub leads_us: Option<TimeUs>,
     /// The time since which it has kept leadership on a disk that does not answer, although others could lead.

@@ -96,6 +96,17 @@ impl SavedState {
         }
     }
 
+    /// Takes out a seqno that the database's position, `local`, refutes (`Grastate::refute`): the process may end before it
+    /// saves another one.
+    pub fn refute(&mut self, local: Gtid) {
+        let is_refuted = self.written.uuid == local.uuid && self.written.seqno != local.seqno;
+        if is_refuted && self.written.is_known() {
+            let uuid = local.uuid;
+            let seqno = UNKNOWN;
+            self.set(Gtid { uuid, seqno }, self.safe_to_bootstrap);
+        }
+    }
+
     /// Carries out MarkUnsafe.
     pub fn mark_unsafe(&mut self) {
         self.exists = true;

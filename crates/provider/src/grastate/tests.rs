@@ -232,3 +232,22 @@ proptest! {
         prop_assert_eq!(parse(&format(position, safe)), (position, safe));
     }
 }
+
+#[test]
+fn a_seqno_that_the_database_refutes_is_taken_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut state, _) = open(&dir);
+    let at = |seqno| Gtid {
+        uuid: uuid(),
+        seqno,
+    };
+    state.set(uuid(), 118, true).unwrap();
+    state.refute(at(118)).unwrap();
+    state.refute(Gtid::UNDEFINED).unwrap();
+    assert_eq!(state.position(), at(118));
+    state.refute(at(107)).unwrap();
+    drop(state);
+    let (state, _) = open(&dir);
+    assert_eq!(state.position(), at(-1));
+    assert!(state.safe_to_bootstrap(), "that stays");
+}

@@ -75,6 +75,7 @@ schedules! {
     dies_as_vote_ends,
     donor_dies,
     donor_never_met,
+    seqno_refuted,
     abandoned_write,
     stopped_by_the_paused,
     slow_left_out,

@@ -78,6 +78,8 @@ impl World {
             component_state: ComponentState::Outside,
             left_out: false,
             held_up_us: None,
+            commit_before: 0,
+            looked_us: 0,
             leads_us: None,
             keeps_hanging_us: None,
             voter: false,
@@ -123,6 +125,7 @@ impl World {
             Some(unvouched) => (unvouched, unvouched_override(fresh)),
             None => (saved.starting_position(database, disk), fresh),
         };
+        machine.saved.refute(local);
         let me = machine.member(node, incarnation, plan.nodes[node].arbitrator);
         let expect = (plan.founding.as_ref()).map(|founding| {
             machine.listed = founding.list(now).to_vec();
