@@ -37,6 +37,8 @@ pub(crate) struct Fetch {
     asked_at: TimeMs,
     /// The submission number and the head, once its origin has submitted the payload.
     pub submitted: Option<(u64, Bytes)>,
+    /// True if an order record has waited in vain for the submission of this payload. No other record waits for it.
+    pub awaited: bool,
 }
 
 impl Fetch {
@@ -130,6 +132,7 @@ impl Fetch {
             progress_at: known.now(),
             asked_at: 0,
             submitted: None,
+            awaited: false,
         }
     }
 

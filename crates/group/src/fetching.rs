@@ -55,6 +55,12 @@ impl Fetching {
         bulk_payloads.map(|(_, fetch)| fetch)
     }
 
+    fn of_origin_mut(&mut self, origin: Incarnation) -> impl Iterator<Item = &mut Fetch> {
+        let numbered = |number| BulkId { origin, number };
+        let bulk_payloads = (self.bulk_payloads).range_mut(numbered(0)..=numbered(u64::MAX));
+        bulk_payloads.map(|(_, fetch)| fetch)
+    }
+
     /// The payload that its origin has submitted under this number, and that still comes in.
     pub fn of_submission(&self, id: SubmissionId) -> Option<&Fetch> {
         self.of_origin(id.incarnation).find(|f| {

@@ -151,9 +151,10 @@ impl Fetching {
     }
 
     /// True if this member gets the payload from its origin: the origin goes on sending it, or a payload that may be
-    /// this one is complete and about to be submitted.
+    /// this one is complete and about to be submitted. A payload that its origin does not submit delays one record:
+    /// otherwise it would delay each record of its length that this member lacks.
     fn comes_from_origin(
-        &self,
+        &mut self,
         known: Known,
         id: SubmissionId,
         payload: &BulkPayload,
@@ -163,18 +164,20 @@ impl Fetching {
             Some(_) => TIMEOUT_MS,
             None => HOLE_TIMEOUT_MS,
         };
-        let mut fetches = self.of_origin(id.incarnation);
-        known.peers.is_up(id.incarnation)
-            && fetches.any(|fetch| {
-                let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
-                let may_be = submitted.is_none_or(|number| number == id.number);
-                let since = match (submitted, hole_since) {
-                    (None, Some(since)) => since.max(fetch.progress_at),
-                    _ => fetch.progress_at,
-                };
-                let is_silent = known.now() >= since + timeout_ms && !fetch.awaits_disk();
-                may_be && fetch.bulk.len == payload.len && !is_silent
-            })
+        let (mut comes, now) = (false, known.now());
+        let of_length = |fetch: &&mut Fetch| fetch.bulk.len == payload.len;
+        for fetch in self.of_origin_mut(id.incarnation).filter(of_length) {
+            let submitted = fetch.submitted.as_ref().map(|(number, _)| *number);
+            let may_be = submitted.map_or(!fetch.awaited, |number| number == id.number);
+            let since = match (submitted, hole_since) {
+                (None, Some(since)) => since.max(fetch.progress_at),
+                _ => fetch.progress_at,
+            };
+            let is_silent = now >= since + timeout_ms && !fetch.awaits_disk();
+            fetch.awaited |= may_be && is_silent;
+            comes |= may_be && !is_silent;
+        }
+        comes && known.peers.is_up(id.incarnation)
     }
 
     /// Takes a part out of the leader's log.

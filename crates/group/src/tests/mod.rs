@@ -10,6 +10,7 @@ mod feeding;
 mod forced_wait;
 mod founding;
 mod full_list;
+mod gap;
 mod installs;
 mod kills;
 mod large;
