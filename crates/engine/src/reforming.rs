@@ -1,4 +1,4 @@
-//! The act by which this process lets an amnesiac cluster go on with the best state that is left (rule 4, "All voters are
+//! The act by which this process lets an amnesiac cluster go on with the best state that is left (rule 4, "All members are
 //! here"), and the first GTID that is lost by it.
 
 use trireme_group::Uuid;

@@ -357,7 +357,7 @@ impl Elections<'_> {
     /// reaches no majority, and would be deferred to for ever. So this attempt ignores that candidate's promise if the
     /// others are enough. Otherwise it waits for more promises. Returns true if it must wait.
     fn waits_for_others(&mut self) -> bool {
-        let without_some = self.has_waited_for_evidence();
+        let (without_some, elsewhere) = (self.has_waited_for_evidence(), self.elsewhere());
         let Some(Candidacy {
             promises: Some(promises),
             forced: None,
@@ -375,7 +375,7 @@ impl Elections<'_> {
             *promises = others;
         }
         // If the promises are all that evidence needs, including that one, there is nothing more to wait for.
-        !enough && !promises.are_all(without_some)
+        !enough && !promises.are_all(without_some, &elsewhere)
     }
 
     /// Decides the attempt once enough promises are in.

@@ -263,7 +263,7 @@ pub enum Action {
     /// This node founds a history, with the support of all expected nodes. Answer with [`Event::Bootstrap`]. No message
     /// may leave before the new log has been begun and flushed.
     Found,
-    /// All voters are here, or `pc.wait_evidence` has passed: this node goes on with the best evidence (rule 4).
+    /// All members are here, or `pc.wait_evidence` has passed: this node goes on with the best evidence (rule 4).
     Reform {
         /// The id of the forced view: for a process that comes later, it is one.
         override_id: Uuid,

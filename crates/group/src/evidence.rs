@@ -1,7 +1,9 @@
-//! How a cluster goes on when its intact voters are too few for an election (rule 4, "All voters are here").
+//! How a cluster goes on when its intact voters are too few for an election (rule 4, "All members are here").
 //!
 //! In: the promises of one term. Out: the process whose log, or whose database, the cluster goes on with. No process
 //! outside the promisers can know more. A database proves that its entries were committed (rule 5).
+
+use std::collections::BTreeSet;
 
 use trireme_mutants::{Mutant, planted};
 
@@ -46,19 +48,28 @@ impl Promises {
     }
 
     /// True if no other process can know more than these promisers. With `without_some`, a majority is enough, because
-    /// it has waited long enough for the others.
-    pub(crate) fn are_all(&self, without_some: bool) -> bool {
+    /// it has waited long enough for the others. `elsewhere`: these replicas are known to be on another branch.
+    pub(crate) fn are_all(&self, without_some: bool, elsewhere: &BTreeSet<ReplicaId>) -> bool {
         let made = self.without_unmade_views();
         let configurations = made.may_be_in_force();
         if configurations.is_empty() {
             return false;
         }
         let enough = |configuration: &&Configuration| {
-            let here = configuration.weight_of(|m| self.of(m.replica).is_some());
+            let is_here = |m: &Member| self.of(m.replica).is_some();
+            let here = configuration.weight_of(is_here);
             let keeps_views = |m: &Member| self.of(m.replica).is_some_and(Promise::keeps_views);
-            let all = here > 0 && here == configuration.total_weight();
+            // Also members without a vote: the cluster may have gone on with the log of one (simulator, seed 7410441733 of
+            // `blackouts`). Not those of another branch: nobody here can have gone on with their logs.
+            let is_awaited = |m: &Member| m.weight > 0 || !elsewhere.contains(&m.replica);
+            let mut awaited = configuration.members.iter().filter(|m| is_awaited(m));
+            let all =
+                match planted(Mutant::PendingVotersNotHeard) || planted(Mutant::LearnerNotHeard) {
+                    true => here == configuration.total_weight(),
+                    false => awaited.all(is_here),
+                };
             let is_majority = configuration.is_majority(here) || planted(Mutant::MinorityReforms);
-            let enough = all || without_some && is_majority;
+            let enough = here > 0 && all || without_some && is_majority;
             // Every committed configuration is in the log of one of these.
             enough && configuration.is_half(configuration.weight_of(keeps_views))
         };
@@ -187,6 +198,13 @@ impl Elections<'_> {
         self.wants_no_more_evidence() && late.next().is_none()
     }
 
+    /// The replicas whose processes are heard, and are on a branch without this log's forced views.
+    pub(crate) fn elsewhere(&self) -> BTreeSet<ReplicaId> {
+        let connected = self.peers.connected();
+        let elsewhere = connected.filter(|(name, _)| self.branches().has_gone_elsewhere(*name));
+        elsewhere.map(|(_, peer)| peer.replica).collect()
+    }
+
     fn has_promised_me(&self, replica: ReplicaId) -> bool {
         let promises = self.role.candidacy().and_then(|c| c.promises.as_ref());
         promises.is_some_and(|promises| promises.giver(replica).is_some())
@@ -198,7 +216,9 @@ impl Elections<'_> {
     pub(crate) fn go_on_by_evidence(&mut self) -> Option<Won> {
         let candidacy = self.role.candidacy()?;
         let all = candidacy.promises.as_ref()?;
-        if !self.has_heard_around() || !all.are_all(self.has_waited_for_evidence()) {
+        if !self.has_heard_around()
+            || !all.are_all(self.has_waited_for_evidence(), &self.elsewhere())
+        {
             return None;
         }
         // If a promiser knows a forced view that this log lacks, or may know one, that promiser must go on.
@@ -251,15 +271,16 @@ impl Elections<'_> {
 
     fn tell_evidence(&self, promises: &Promises, best: Best) -> String {
         let name = |giver, replica| self.branches().name_of(giver, replica);
+        let elsewhere = self.elsewhere();
         let forgetful = promises.all().filter(|(_, _, p)| p.amnesiac);
         let forgetful: Vec<_> = forgetful.map(|(r, giver, _)| name(giver, r)).collect();
         let missing: Vec<_> = (promises.may_be_in_force().into_iter())
             .flat_map(|configuration| &configuration.members)
-            .filter(|m| m.weight > 0 && promises.of(m.replica).is_none())
+            .filter(|m| promises.of(m.replica).is_none() && !elsewhere.contains(&m.replica))
             .map(|m| m.name.clone())
             .collect();
         let who = match missing.is_empty() {
-            true => "all voters are here".to_owned(),
+            true => "all members are here".to_owned(),
             false => format!("pc.wait_evidence has passed without {}", missing.join(", ")),
         };
         let what = match best {

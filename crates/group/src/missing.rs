@@ -242,26 +242,26 @@ impl<'a> Branches<'a> {
         )
     }
 
-    /// Half of the votes or more may be amnesiac: then the cluster goes on by itself when all voters are here (rule 4).
-    /// Tells the operator the missing voters, and the remedy if that does not help.
+    /// Half of the votes or more may be amnesiac: then the cluster goes on by itself when all members are here (rule 4).
+    /// Tells the operator the missing ones, and the remedy if that does not help.
     fn tell_what_may_be_missing(self, is_amnesiac: bool) -> String {
         let list: Vec<_> = (self.ends())
             .map(|(end, member)| format!("{} at {end}", member.name))
             .collect();
         let furthest = self.furthest().unwrap_or("this node");
-        let is_absent = |m: &&Member| m.weight > 0 && !self.has_voice(m.replica);
+        let is_absent = |m: &&Member| !self.has_voice(m.replica);
         let absent = self.log.latest().members.iter().filter(is_absent);
         let absent: Vec<_> = absent.map(|m| m.name.as_str()).collect();
         let (by_itself, if_not) = match absent.is_empty() {
             false => (
                 format!(
-                    "The cluster comes back by itself when all voters are here: start {}",
+                    "The cluster comes back by itself when all members are here: start {}",
                     absent.join(", ")
                 ),
                 "they never come back, commits that only they acknowledged are lost",
             ),
             true => (
-                "All voters are here: the cluster goes on by itself with the best log or database after \
+                "All members are here: the cluster goes on by itself with the best log or database after \
                  evs.suspect_timeout, unless damage has removed views from too many logs, or a database cannot be \
                  compared with its log"
                     .to_owned(),

@@ -72,6 +72,7 @@ mutants! {
         database_not_heeded: DatabaseNotHeeded,
         deferral_outlives_attempt: DeferralOutlivesAttempt,
         pending_voters_not_heard: PendingVotersNotHeard,
+        learner_not_heard: LearnerNotHeard,
         unclear_database_ignored: UnclearDatabaseIgnored,
         unmade_view_counts: UnmadeViewCounts,
         unmade_view_kept: UnmadeViewKept,

@@ -78,7 +78,7 @@ fn nodes_that_may_have_forgotten_wait_for_all_voters_and_go_on() {
         trial.kill(i);
     }
     let says = |trial: &Trial, i: usize, text: &str| trial.node(i).log_text().contains(text);
-    let goes_on = "all voters are here, and the cluster goes on";
+    let goes_on = "all members are here, and the cluster goes on";
     for i in [0, 1] {
         trial
             .spawn_node(i, StartMode::Join)

@@ -1,4 +1,4 @@
-//! All voters are here (rule 4): a promise proves the same when its giver is gone.
+//! All members are here (rule 4): a promise proves the same when its giver is gone.
 
 use super::cores::{Cores, replica};
 use super::unmade_views::all_die;

@@ -75,7 +75,7 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
             "repl.durability=os",
             &short,
             &long,
-            "comes back by itself when all voters are here: start node2",
+            "comes back by itself when all members are here: start node2",
             "are lost: to go on without them",
             "the grastate.dat of node1 (or of the node whose database has the highest recovered position",
             "Where the server of node1 answers",
@@ -86,7 +86,7 @@ fn a_majority_that_may_have_forgotten_says_what_may_be_missing() {
     }
 }
 
-/// The same where all voters are here, and cannot vouch for the views there were: it says that this is not a matter of waiting.
+/// The same where all members are here, and cannot vouch for the views there were: it says that this is not a matter of waiting.
 #[test]
 fn where_all_are_here_it_says_when_an_operator_has_to_decide() {
     let mut before = Cores::of(3);
@@ -101,7 +101,7 @@ fn where_all_are_here_it_says_when_an_operator_has_to_decide() {
     for node in 0..3 {
         let text = notes(&cores, node).pop().expect("it says so").to_owned();
         for words in [
-            "All voters are here",
+            "All members are here",
             "removed views",
             "to go on without them",
         ] {

@@ -149,6 +149,7 @@ schedules! {
     founder_lost_views,
     unclear_database,
     log_of_older_term,
+    learner_goes_on,
     left_with_the_best_log,
     two_lose_power,
     intact_before_override,

@@ -259,7 +259,7 @@ impl World {
             self.coverage.by_itself += 1;
             return;
         }
-        // In half of the cases the operator waits: all voters come back and go on with the best log.
+        // In half of the cases the operator waits: all members come back and go on with the best log.
         if clear && self.plan.recovers && for_us / 1_000 % 2 == 0 {
             self.dark = false;
             return;

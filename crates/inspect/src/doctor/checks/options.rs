@@ -143,7 +143,9 @@ pub(crate) fn forgetting_without(facts: &Facts) -> Finding {
             .is_some_and(|seconds| seconds > 0.0)
     });
     match set.is_empty() {
-        true => Finding::ok("after a loss of power of half or more, the nodes wait for all voters"),
+        true => {
+            Finding::ok("after a loss of power of half or more, the nodes wait for all members")
+        }
         false => Finding::warning(
             format!("pc.wait_evidence is set: {}", list(&set)),
             "pc.wait_evidence=PT0S, unless going on early is worth acknowledged commits (docs/guarantees.md)",
