@@ -200,8 +200,9 @@ impl Elections<'_> {
 
     /// The replicas whose processes are heard, and are on a branch without this log's forced views.
     pub(crate) fn elsewhere(&self) -> BTreeSet<ReplicaId> {
-        let connected = self.peers.connected();
-        let elsewhere = connected.filter(|(name, _)| self.branches().has_gone_elsewhere(*name));
+        let (known, timeout_ms) = (self.known(), self.context.config().suspect_timeout_ms);
+        let heard = (self.peers.connected()).filter(|(_, peer)| known.hears(timeout_ms, peer));
+        let elsewhere = heard.filter(|(name, _)| self.branches().has_gone_elsewhere(*name));
         elsewhere.map(|(_, peer)| peer.replica).collect()
     }
 

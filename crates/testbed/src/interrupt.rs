@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::output::line;
 use crate::process;
 
 static REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -51,6 +52,16 @@ pub fn check() -> Result<(), Interrupted> {
         Some(flag) if flag.load(Ordering::Relaxed) => Err(Interrupted),
         _ => Ok(()),
     }
+}
+
+/// Prints this text once the user has asked to stop. A step that cannot be broken off may go on for a while.
+pub fn announce(text: String) {
+    thread::spawn(move || {
+        while check().is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+        line(&text);
+    });
 }
 
 /// Sleeps. Fails soon after the user has asked to stop.

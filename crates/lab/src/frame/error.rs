@@ -98,7 +98,7 @@ pub enum LabError {
         processors: usize,
     },
     /// A file operation failed.
-    #[error("cannot use {path}: {source}; choose another directory with --out", path = path.display())]
+    #[error("cannot use {path}: {source}; {remedy}", path = path.display(), remedy = remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -163,6 +163,15 @@ pub enum LabError {
     /// The user asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there (servers' data of this run may lie in TMPDIR), then go on with --resume"
+        }
+        _ => "choose another directory with --out",
+    }
 }
 
 impl LabError {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trireme_testbed::systems::System;
+use trireme_testbed::systems::{System, SystemError};
 use trireme_testbed::{Node, Server};
 
 use super::disk;
@@ -51,7 +51,6 @@ pub fn machine() -> Vec<(String, String)> {
         ("processors", cpus.to_string()),
         ("memory", field("/proc/meminfo", "MemTotal")),
         ("kernel", read("/proc/sys/kernel/osrelease")),
-        ("server", Server::MariaDb.version_line().unwrap_or_default()),
         ("trireme built from", COMMIT.to_string()),
         // A commit does not tell two builds of a changed tree apart.
         ("program", program),
@@ -78,6 +77,18 @@ pub fn changeable<G: Ground>(
 pub fn libraries(systems: &[Box<dyn System>]) -> Vec<(String, String)> {
     let systems = systems.iter().map(AsRef::as_ref);
     let facts = systems.filter_map(|system| Some(library(system.name(), system.library()?)));
+    facts.collect()
+}
+
+/// The facts about the server programs of `systems`: an upgrade replaces a program at its path.
+pub fn servers(systems: &[Box<dyn System>]) -> Result<Vec<(String, String)>, LabError> {
+    let mut servers: Vec<Server> = systems.iter().map(|system| system.server()).collect();
+    servers.sort_by_key(|server| server.name());
+    servers.dedup();
+    let facts = servers.into_iter().map(|server| {
+        let version = server.version_line().map_err(SystemError::from)?;
+        Ok((format!("{} server", server.name()), version))
+    });
     facts.collect()
 }
 

@@ -44,6 +44,10 @@ pub fn run<G: Ground>(
             .collect::<Vec<_>>(),
     );
     something_to_measure(experiment, &absent)?;
+    interrupt::announce(format!(
+        "stopping; the present step may take two minutes more. If you break it off: trireme cluster down --delete --dir {}",
+        dir.display()
+    ));
     let mut runner = Runner::new(experiment, &ground, dir, options.minutes)?;
     let mut notebook = match (&options.resume, &options.out) {
         (Some(dir), _) => Notebook::open(dir)?,
@@ -65,23 +69,9 @@ pub fn run<G: Ground>(
     let ended = runner.run_all(&absent, &mut notebook);
     let interrupted = interrupt::check().is_err();
     let kept_logs = runner.end(ended.is_err() && !interrupted);
-    notebook.write_tables()?;
-    let planned = known_cells(experiment, &absent, notebook.records());
-    let report = Report {
-        experiment,
-        notebook: &notebook,
-        absent: &absent,
-        planned,
-    };
-    let plots = report.plots();
-    for plot in &plots {
-        notebook.write(&plot.file, &plot.svg)?;
-    }
-    notebook.write("report.md", &markdown(&report, &plots))?;
-    let report = notebook.write("report.html", &page(&report, &plots))?;
-    line(&format!("report: {}", report.display()));
+    let written = write_report(experiment, &absent, &notebook);
     let dir = notebook.dir().to_path_buf();
-    match ended {
+    let result = match ended {
         Ok(()) if runner.failed > 0 => Err(LabError::Failed {
             failed: runner.failed,
             dir,
@@ -100,7 +90,35 @@ pub fn run<G: Ground>(
             dir,
             logs: kept_logs,
         }),
+    };
+    match (&result, written) {
+        // A full disk may have ended the run, and keep the report from being written, too.
+        (Err(_), Err(unwritten)) => line(&format!("no report: {unwritten}")),
+        (_, written) => written?,
     }
+    result
+}
+
+fn write_report<G: Ground>(
+    experiment: &dyn Experiment<G>,
+    absent: &[Absent],
+    notebook: &Notebook,
+) -> Result<(), LabError> {
+    notebook.write_tables()?;
+    let report = Report {
+        experiment,
+        notebook,
+        absent,
+        planned: known_cells(experiment, absent, notebook.records()),
+    };
+    let plots = report.plots();
+    for plot in &plots {
+        notebook.write(&plot.file, &plot.svg)?;
+    }
+    notebook.write("report.md", &markdown(&report, &plots))?;
+    let report = notebook.write("report.html", &page(&report, &plots))?;
+    line(&format!("report: {}", report.display()));
+    Ok(())
 }
 
 /// The cells that follow from these records, without the cells of absent systems.
@@ -189,7 +207,10 @@ impl<'a, G: Ground> Runner<'a, G> {
             tried: BTreeSet::new(),
             failed: 0,
             failed_in_a_row: 0,
-            stop_at: minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes)),
+            stop_at: minutes.and_then(|minutes| {
+                // So many minutes that the clock does not hold them: without an end.
+                Instant::now().checked_add(Duration::from_secs(minutes.saturating_mul(60)))
+            }),
             dir,
             _lock: lock,
         })
@@ -346,7 +367,7 @@ impl<'a, G: Ground> Runner<'a, G> {
         });
         let headline = self.experiment.headline(cell);
         let shown = measured.figures.get(headline).copied().unwrap_or(0.0);
-        notebook.keep(Record {
+        let kept = notebook.keep(Record {
             cell: cell.clone(),
             complete: result.is_ok(),
             note: result.as_ref().err().map(one_line).unwrap_or_default(),
@@ -354,7 +375,12 @@ impl<'a, G: Ground> Runner<'a, G> {
             commit: facts::COMMIT.to_string(),
             part: Some(part),
             measured,
-        })?;
+        });
+        if let (Err(_), Err(failed)) = (&kept, &result) {
+            // A full disk is the reason of both, maybe.
+            line(&format!("{cell} failed: {}", one_line(failed)));
+        }
+        kept?;
         result.map(|()| format!("{} {headline}", number(shown)))
     }
 

@@ -115,6 +115,7 @@ impl Ground for Servers {
 
     fn facts(&self) -> Result<Vec<(String, String)>, LabError> {
         let mut facts = facts::libraries(&self.systems);
+        facts.extend(facts::servers(&self.systems)?);
         if let Some(shares) = &self.shares {
             shares.check()?;
             facts.push(("processor time of a node".to_string(), shares.text()));
@@ -168,7 +169,13 @@ impl Ground for Servers {
         let shares = self.shares.map(|shares| shares.line() + "\n");
         let options = &deployed.cluster().settings().provider_options;
         Description {
-            setup: setup_line(&cell.system, setup, options, &versions),
+            setup: setup_line(
+                &cell.system,
+                deployed.cluster().nodes().len(),
+                setup,
+                options,
+                &versions,
+            ),
             text: format!(
                 "{versions}\n{about}\n{}\n{}",
                 shares.unwrap_or_default(),
@@ -179,10 +186,10 @@ impl Ground for Servers {
 }
 
 /// Names all that differs between servers: the system and its versions, nodes, durability, arguments, and options of
-/// the provider.
-fn setup_line(system: &str, setup: &Setup, options: &str, versions: &str) -> String {
+/// the provider. `nodes`: as many as run; a system may have fewer than wanted.
+fn setup_line(system: &str, nodes: usize, setup: &Setup, options: &str, versions: &str) -> String {
     let durability = format!("{:?} durability", setup.durability).to_lowercase();
-    let mut line = format!("{system}, {} nodes, {durability}; {versions}", setup.nodes);
+    let mut line = format!("{system}, {nodes} nodes, {durability}; {versions}");
     for more in [&setup.arguments.join(" "), options] {
         if !more.is_empty() {
             line += &format!("; {more}");
@@ -213,18 +220,18 @@ mod tests {
 
     #[test]
     fn other_settings_are_another_setup() {
-        let setup = |nodes, argument: &str| Setup {
-            nodes,
+        let setup = |argument: &str| Setup {
+            nodes: 3,
             durability: Durability::Lazy,
             arguments: vec![argument.to_string()],
             generation: 0,
         };
         let lines = [
-            setup_line("s", &setup(1, "--a=1"), "", "s 1.0"),
-            setup_line("s", &setup(2, "--a=1"), "", "s 1.0"),
-            setup_line("s", &setup(1, "--a=2"), "", "s 1.0"),
-            setup_line("s", &setup(1, "--a=1"), "o=1", "s 1.0"),
-            setup_line("s", &setup(1, "--a=1"), "", "s 2.0"),
+            setup_line("s", 1, &setup("--a=1"), "", "s 1.0"),
+            setup_line("s", 2, &setup("--a=1"), "", "s 1.0"),
+            setup_line("s", 1, &setup("--a=2"), "", "s 1.0"),
+            setup_line("s", 1, &setup("--a=1"), "o=1", "s 1.0"),
+            setup_line("s", 1, &setup("--a=1"), "", "s 2.0"),
         ];
         assert_eq!(lines[0], "s, 1 nodes, lazy durability; s 1.0; --a=1");
         let different: std::collections::BTreeSet<&String> = lines.iter().collect();

@@ -161,13 +161,13 @@ pub fn has_wsrep(name: &str) -> bool {
 }
 
 /// Whether the system `name` has a setting that makes other nodes flush a commit before it is acknowledged. Without
-/// one, [`Durability::Full`] means the same as [`Durability::Origin`]. A provider named by its path keeps its defaults.
+/// one, [`Durability::Full`] means the same as [`Durability::Origin`].
 pub fn flushes_everywhere(name: &str) -> bool {
     let has_none = matches!(
         name,
-        "galera" | SEMISYNC_SOURCE_FLUSH | "group-replication" | "group-replication-single"
+        SEMISYNC_SOURCE_FLUSH | "group-replication" | "group-replication-single"
     );
-    !has_none && !name.contains('=')
+    !has_none && !is_galera(name)
 }
 
 /// Returns the system `name`; `NAME=PROVIDER_PATH` is the one under that provider. Trireme's provider is `provider`, or
@@ -327,7 +327,8 @@ mod tests {
         assert!(is_galera("galera") && is_galera("other=/usr/lib/libgalera_smm.so"));
         assert!(!is_galera("trireme") && !is_galera("other=/usr/lib/libtrireme.so"));
         assert!(flushes_everywhere("trireme") && flushes_everywhere("semisync"));
-        assert!(!flushes_everywhere("galera") && !flushes_everywhere("mine=/x/libtrireme.so"));
+        assert!(flushes_everywhere("mine=/x/libtrireme.so"));
+        assert!(!flushes_everywhere("galera") && !flushes_everywhere("old=/x/libgalera_smm.so"));
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = format!("mine={}", file.path().display());
         let system = find(&text, None).unwrap();

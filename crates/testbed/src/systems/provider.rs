@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::trireme::durable;
 use super::{Durability, System, SystemError, add, innodb};
 use crate::packages;
 use crate::settings::Settings;
@@ -33,7 +34,8 @@ impl System for Provider {
     }
 
     fn about(&self) -> &'static str {
-        "a wsrep provider named by its path, with its defaults and 4 appliers"
+        "a wsrep provider named by its path, with its defaults and 4 appliers; in full durability repl.durability=disk, \
+         unless it is Galera's"
     }
 
     fn library(&self) -> Option<&Path> {
@@ -42,6 +44,11 @@ impl System for Provider {
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
+        // Beside `trireme` in full durability, another version of ours must flush as well.
+        if !packages::is_galera(&self.library) {
+            let durable = durable(durability);
+            settings.provider_options = format!("{durable};{}", settings.provider_options);
+        }
         add(settings, &[innodb(durability)]);
     }
 }

@@ -56,10 +56,7 @@ impl System for Trireme {
 
     fn configure(&self, durability: Durability, settings: &mut Settings) {
         settings.provider = Some(self.library.clone());
-        let durable = match durability {
-            Durability::Lazy | Durability::Origin => "repl.durability=os",
-            Durability::Full => "repl.durability=disk",
-        };
+        let durable = durable(durability);
         let encrypted = match self.is_encrypted {
             false => String::new(),
             true => encryption(&settings.dir),
@@ -67,6 +64,14 @@ impl System for Trireme {
         // The options in the settings come last, so that they win.
         settings.provider_options = format!("{durable};{encrypted}{}", settings.provider_options);
         add(settings, &[innodb(durability)]);
+    }
+}
+
+/// The provider's option for this durability.
+pub(super) fn durable(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Lazy | Durability::Origin => "repl.durability=os",
+        Durability::Full => "repl.durability=disk",
     }
 }
 
