@@ -107,6 +107,15 @@ impl Screening {
         order
     }
 
+    /// Whether the runs do not tell the interaction of these two factors from another one.
+    pub fn confounds(&self, first: usize, second: usize) -> bool {
+        let is_it = |term: &Term| {
+            [Term::Product(first, second), Term::Product(second, first)].contains(term)
+        };
+        let mut effects = self.effects.iter();
+        effects.any(|effect| effect.terms.len() > 1 && effect.terms.iter().any(is_it))
+    }
+
     /// The factors in which the surface is to be curved, in their order: those with a significant effect or
     /// interaction. If the centre shows a curvature, all are candidates, because two levels do not show which factor
     /// causes it. At least the two strongest, at most three.

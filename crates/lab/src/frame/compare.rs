@@ -99,10 +99,15 @@ impl Pairs {
         pairs
     }
 
-    /// The ratios by repetition.
+    /// The ratios by repetition; none if a side is 0 in one of them. Without that repetition the others would look
+    /// better, or worse, than all of them.
     fn ratios(&self) -> BTreeMap<u32, f64> {
-        let positive = self.all.iter().filter(|pair| pair.second > 0.0);
-        positive
+        let is_ratio = |pair: &Pair| pair.first > 0.0 && pair.second > 0.0;
+        if !self.all.iter().all(is_ratio) {
+            return BTreeMap::new();
+        }
+        let ratios = self.all.iter();
+        ratios
             .map(|pair| (pair.repetition, pair.first / pair.second))
             .collect()
     }

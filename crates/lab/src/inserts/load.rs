@@ -167,6 +167,9 @@ fn insert(
             return Err(error);
         }
         seen.conflicts += 1;
+        if shared.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
     }
     seen.last = Instant::now();
     seen.acknowledged += 1;

@@ -19,6 +19,12 @@ const MOST_NODES: u64 = 9;
 /// The throughput of nine nodes as a share of that of one: 0.72 in the article, plus or minus five points.
 const NINE_OF_ONE: (f64, f64) = (0.67, 0.77);
 
+/// The connections beyond which further threads cost throughput in the article.
+const SATURATED_AT: u64 = 80;
+
+/// The threads of the article's client.
+const THREADS: u64 = 8;
+
 /// "Hardly matter": with more appliers the article had 0.92 and 0.95 of the throughput, and called that no effect.
 const HARDLY: (f64, f64) = (0.9, 1.1);
 
@@ -29,8 +35,11 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
         (
             "28 % less throughput with nine nodes than with one, one client of 8 threads (here: 9 / 1 nodes from 0.67 to 0.77).",
             |j| {
-                j.to_one_node(|nodes| nodes == MOST_NODES)
-                    .between(NINE_OF_ONE)
+                j.to_one_node(|more| {
+                    more.level(Factor::Nodes) == MOST_NODES
+                        && more.level(Factor::Threads) == THREADS
+                })
+                .between(NINE_OF_ONE)
             },
         ),
         (
@@ -39,11 +48,21 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
         ),
         (
             "More clients, each on a node of its own, give more throughput (most / fewest).",
-            |j| j.ends(Factor::Clients).judge(Wanted::Above(1.0)),
+            |j| {
+                j.ends(Factor::Clients, |(most, _)| {
+                    most.level(Factor::Clients) <= most.level(Factor::Nodes)
+                })
+                .judge(Wanted::Above(1.0))
+            },
         ),
         (
             "Beyond about 80 connections, further threads of the clients cost throughput (160 / 40 connections: 0.92).",
-            |j| j.ends(Factor::Threads).judge(Wanted::Below(1.0)),
+            |j| {
+                j.ends(Factor::Threads, |(most, fewest)| {
+                    fewest.connections() <= SATURATED_AT && most.connections() > SATURATED_AT
+                })
+                .judge(Wanted::Below(1.0))
+            },
         ),
         (
             "Applier threads hardly matter (4: 0.95, 8: 0.92 of one; here: from 0.9 to 1.1).",
@@ -51,7 +70,10 @@ pub fn claims(records: &[Record]) -> Vec<Claim> {
         ),
         (
             "The length of the run matters: a longer one commits less per second (180 / 120 s: 0.65).",
-            |j| j.ends(Factor::Seconds).judge(Wanted::Below(1.0)),
+            |j| {
+                j.ends(Factor::Seconds, |ends| j.lasted(ends))
+                    .judge(Wanted::Below(1.0))
+            },
         ),
     ];
     let mut claims: Vec<Claim> = all
@@ -186,11 +208,11 @@ impl Judge<'_> {
         (name, ratio)
     }
 
-    /// Compares the largest level with the smallest one.
-    fn ends(&self, factor: Factor) -> Ratios {
+    /// Compares the largest level with the smallest one, where the two are the claim's.
+    fn ends(&self, factor: Factor, is_meant: impl Fn(&Pair) -> bool) -> Ratios {
         let lines = self.lines(factor).into_iter();
         let ends = lines.filter_map(|line| Some((*line.last()?, *line.first()?)));
-        let ends = ends.filter(|ends| factor != Factor::Seconds || self.lasted(ends));
+        let ends = ends.filter(is_meant);
         self.ratios(factor, &ends.collect::<Vec<_>>())
     }
 
@@ -213,15 +235,15 @@ impl Judge<'_> {
         self.ratios(factor, &pairs.collect::<Vec<_>>())
     }
 
-    /// With one client: compares each cluster of a wanted size with one node.
-    fn to_one_node(&self, is_wanted: fn(u64) -> bool) -> Ratios {
+    /// With one client: compares each wanted cluster with one node.
+    fn to_one_node(&self, is_wanted: fn(&Point) -> bool) -> Ratios {
         let is_single =
             |point: &Point| point.level(Factor::Nodes) == 1 && point.level(Factor::Clients) == 1;
         let lines = self.lines(Factor::Nodes).into_iter();
         let pairs = lines
             .filter(|line| is_single(&line[0]))
             .flat_map(|line| pairs_with_first(&line))
-            .filter(|(more, _)| is_wanted(more.level(Factor::Nodes)));
+            .filter(|(more, _)| is_wanted(more));
         self.ratios(Factor::Nodes, &pairs.collect::<Vec<_>>())
     }
 }

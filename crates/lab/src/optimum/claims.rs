@@ -75,7 +75,7 @@ fn near(design: &Design, study: &Study) -> Verdict {
     let Some(intervals) = &surface.maximum.intervals else {
         return not_measured("too few runs for an interval of the optimum's place");
     };
-    let mut states = Vec::new();
+    let (mut states, mut unknown) = (Vec::new(), None);
     let mut claimed = surface.maximum.point.clone();
     for (name, level) in OPTIMUM {
         let Some(place) = design.factors.iter().position(|f| f.name() == name) else {
@@ -86,13 +86,18 @@ fn near(design: &Design, study: &Study) -> Verdict {
         if level < low || level > high {
             return not_measured(&format!("{name} {level} is outside of the range"));
         }
+        if level <= low || level >= high {
+            unknown = Some(format!("the optimum may lie beyond the range of {name}"));
+        } else if !surface.quadratic().curved().contains(&place) {
+            unknown = Some(format!("the surface is not curved in {name}"));
+        }
         claimed[place] = factor.coded(level);
         states.push(within(factor, intervals[place], level));
     }
     let unconfirmed = surface.confirmation == Confirmation::Open;
     let doubt = match unconfirmed {
-        true => Some("the runs that confirm the optimum are missing"),
-        false => surface.doubt(),
+        true => Some("the runs that confirm the optimum are missing".to_string()),
+        false => (surface.doubt().map(str::to_string)).or(unknown),
     };
     let state = match states.as_slice() {
         _ if doubt.is_some() => State::Open,
@@ -141,6 +146,13 @@ fn appliers(design: &Design, study: &Study) -> Verdict {
         point[place] = coded;
         point
     };
+    if nodes.is_some_and(|nodes| screening.confounds(nodes, place)) {
+        return Verdict {
+            state: State::Open,
+            evidence: "the runs do not tell the interaction of nodes and appliers from another one: vary fewer factors"
+                .to_string(),
+        };
+    }
     let change = screening.fit().difference(&at(1.0), &at(-1.0)).percent();
     let (fewest, most) = design.factors[place].bounds();
     let with = nodes.map_or(String::new(), |nodes| {
