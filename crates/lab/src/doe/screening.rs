@@ -180,6 +180,14 @@ mod tests {
     }
 
     #[test]
+    fn half_of_the_corners_confounds_interactions() {
+        let whole = screened(3, |x| x[0]);
+        assert!(!whole.confounds(0, 2) && !whole.confounds(2, 1));
+        let half = screened(4, |x| x[0]);
+        assert!(half.confounds(0, 2) && half.confounds(3, 1));
+    }
+
+    #[test]
     fn inert_factors_are_left_flat() {
         let screening = screened(4, |x| 10.0 + 3.0 * x[1] - 2.0 * x[3]);
         assert_eq!(screening.ranking()[..2], [1, 3]);

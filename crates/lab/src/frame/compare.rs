@@ -333,6 +333,21 @@ mod tests {
     }
 
     #[test]
+    fn a_repetition_with_a_zero_is_not_left_out_of_ratios() {
+        let ratios = |galera: [f64; 2]| {
+            let record = |system: &str, (repetition, figure): (u32, f64)| {
+                let cell = fixtures::cell(system, [("c", 1)], repetition);
+                fixtures::record(cell, [("x", figure)])
+            };
+            let trireme = [(1, 2.0), (2, 3.0)].map(|of| record("trireme", of));
+            let galera = [(1, galera[0]), (2, galera[1])].map(|of| record("galera", of));
+            let records: Vec<Record> = trireme.into_iter().chain(galera).collect();
+            paired_ratios(&records, ("trireme", "galera"), "x", |_| true).len()
+        };
+        assert_eq!((ratios([1.0, 1.0]), ratios([0.0, 1.0])), (2, 0));
+    }
+
+    #[test]
     fn cells_of_different_parts_are_no_pair() {
         let cell = |system| fixtures::cell(system, [("c", 1)], 1);
         let record = |system, part| Record {

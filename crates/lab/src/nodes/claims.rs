@@ -317,6 +317,22 @@ mod tests {
     }
 
     #[test]
+    fn points_that_a_claim_does_not_mean_settle_nothing() {
+        let points = [
+            ([1, 1, 4, 1, 30], 600.0),
+            ([9, 1, 4, 1, 30], 430.0),
+            ([1, 2, 4, 1, 30], 700.0),
+            ([1, 2, 16, 1, 30], 900.0),
+        ];
+        let records = points.map(|(levels, tps)| record(Point::new(levels), "galera", 1, tps));
+        let found = states(&records);
+        assert_eq!(
+            (found[0], found[2], found[3]),
+            (State::NotMeasured, State::NotMeasured, State::NotMeasured)
+        );
+    }
+
+    #[test]
     fn a_range_is_settled_by_the_interval() {
         let points = [Point::new([1, 1, 8, 1, 30]), Point::new([9, 1, 8, 1, 30])];
         let runs = |ratios: [f64; 3]| -> Vec<Record> {

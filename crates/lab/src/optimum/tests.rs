@@ -328,6 +328,28 @@ fn a_slope_has_its_optimum_at_the_border_and_says_so() {
 }
 
 #[test]
+fn a_claimed_optimum_at_the_border_is_not_settled() {
+    let range = [
+        "--factor",
+        "nodes=3..9",
+        "--factor",
+        "connections=40..160:log",
+    ];
+    let optimum = optimum(&range);
+    // Its top is below both ranges.
+    let records = run_all(&optimum, |cell| {
+        hill_with_its_top_at((-3.0, 5.0), cell) * (0.01 * noise(cell)).exp()
+    });
+    let near = &optimum.claims(&records)[0].trireme;
+    assert_eq!(near.state, State::Open, "{}", near.evidence);
+    assert!(
+        near.evidence.contains("beyond the range"),
+        "{}",
+        near.evidence
+    );
+}
+
+#[test]
 fn a_report_of_nothing_and_of_all_has_no_hole() {
     let optimum = optimum(&["--quick"]);
     assert!(optimum.charts(&[]).is_empty() && optimum.drawings(&[]).is_empty());

@@ -264,4 +264,20 @@ mod tests {
         // With those committed it would still lag behind.
         assert_eq!(states(&records)[5], State::Fails);
     }
+
+    /// Commits and deadlocks of a small table that is as fast as the large one say nothing about its limit.
+    #[test]
+    fn deadlocks_do_not_limit_what_is_not_limited() {
+        let with_small = |tx_per_s: f64, deadlocks_per_s: f64| {
+            let mut records = article();
+            records.retain(|r| r.cell.system == "plain");
+            records.push(record("galera", (10_000, 4), tx_per_s, deadlocks_per_s));
+            records.push(record("galera", (100_000, 4), 400.0, 1.0));
+            states(&records)[5]
+        };
+        assert_eq!(with_small(500.0, 40.0), State::Open);
+        assert_eq!(with_small(385.0, 0.0), State::Open);
+        assert_eq!(with_small(350.0, 50.0), State::Holds);
+        assert_eq!(with_small(300.0, 50.0), State::Fails);
+    }
 }
