@@ -166,6 +166,29 @@ fn a_member_that_left_is_found() {
     );
 }
 
+/// A member without clients that was left out, and has come back by the end.
+#[test]
+fn a_member_that_was_lost_for_a_time_is_found() {
+    let Some(system) = system("trireme") else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut deployed = start_nodes(system.as_ref(), 3, Durability::Lazy, &dir);
+    fill(&deployed);
+    deployed.verify(&["d"]).unwrap_or_else(|e| panic!("{e}"));
+    let pid = deployed.cluster().node(2).pid().expect("it runs");
+    let signal = |signal| {
+        let pid = rustix::process::Pid::from_raw(pid as i32).expect("a process");
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    };
+    signal(rustix::process::Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_secs(12));
+    signal(rustix::process::Signal::CONT);
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let error = deployed.verify(&["d"]).expect_err("a member was lost");
+    assert!(error.to_string().contains("another view"), "{error}");
+}
+
 /// A node that was killed takes part again, and has what was committed without it.
 fn a_killed_node_comes_back(name: &str) {
     let Some(system) = system(name) else { return };

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::{DeployError, Durability, System, Writers, writers};
+use super::{DeployError, Durability, System, Writers, connection, failed, has_wsrep, writers};
 use crate::cluster::Cluster;
 use crate::node::{Node, StartMode};
 use crate::settings::Settings;
@@ -14,6 +14,8 @@ use crate::verify::{TableSum, compare_nodes};
 pub struct Deployed<'a> {
     system: &'a dyn System,
     cluster: Cluster,
+    /// The number of the view in which all nodes run, if the servers have one.
+    view: Option<String>,
 }
 
 impl<'a> Deployed<'a> {
@@ -38,7 +40,13 @@ impl<'a> Deployed<'a> {
             cluster.start()?;
         }
         system.connect(&mut cluster)?;
-        Ok(Self { system, cluster })
+        let mut deployed = Self {
+            system,
+            cluster,
+            view: None,
+        };
+        deployed.view = deployed.present_view()?;
+        Ok(deployed)
     }
 
     /// The system.
@@ -74,7 +82,32 @@ impl<'a> Deployed<'a> {
     pub fn restart(&mut self, i: usize) -> Result<(), DeployError> {
         self.cluster.kill_node(i)?;
         self.cluster.start_node(i)?;
-        self.system.rejoin(&self.cluster, i)
+        self.system.rejoin(&self.cluster, i)?;
+        self.view = self.present_view()?;
+        Ok(())
+    }
+
+    fn present_view(&self) -> Result<Option<String>, DeployError> {
+        if !has_wsrep(self.system.name()) {
+            return Ok(None);
+        }
+        let node = self.first();
+        let view = connection(node)?.status("wsrep_cluster_conf_id");
+        view.map_err(failed(node))
+    }
+
+    /// Fails if a member was lost since the start: without clients of its own, nobody else would notice that the others
+    /// went on without it.
+    fn check_view(&self) -> Result<(), DeployError> {
+        let now = self.present_view()?;
+        if now == self.view {
+            return Ok(());
+        }
+        Err(DeployError::ViewChanged {
+            node: self.first().name.clone(),
+            before: self.view.clone().unwrap_or_default(),
+            now: now.unwrap_or_default(),
+        })
     }
 
     /// Waits until every node has every acknowledged commit. The load must have stopped.
@@ -83,7 +116,7 @@ impl<'a> Deployed<'a> {
     }
 
     /// Waits until all nodes have all commits. Fails if one does not run any more, if they do not hold the same rows in
-    /// `databases`, or if the system did not replicate as its name says. The load must have stopped.
+    /// `databases`, or if the system did not replicate as its name says, or if a member was lost for a time. The load must have stopped.
     pub fn verify(&mut self, databases: &[&str]) -> Result<Vec<TableSum>, DeployError> {
         // The others go on without it, faster: nobody else would notice a dead node without clients.
         if let Some(dead) = self.cluster.nodes().iter().find(|n| n.pid().is_none()) {
@@ -94,6 +127,7 @@ impl<'a> Deployed<'a> {
         self.system.settle(&mut self.cluster)?;
         let tables = compare_nodes(&self.cluster, databases)?;
         self.system.check(&self.cluster)?;
+        self.check_view()?;
         Ok(tables)
     }
 

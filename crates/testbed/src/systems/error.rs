@@ -74,6 +74,18 @@ pub enum DeployError {
         /// The node's name.
         node: String,
     },
+    /// A member was lost during the load, and has come back since.
+    #[error(
+        "{node} is in another view ({now}) than at the start ({before}): a member was lost for a time; the run does not count"
+    )]
+    ViewChanged {
+        /// The node's name.
+        node: String,
+        /// The number of the view at the start.
+        before: String,
+        /// The present one.
+        now: String,
+    },
     /// Commits were not replicated in the way that the system promises.
     #[error(
         "{node}: {commits} commits were acknowledged without a replica; the run does not count"
