@@ -159,13 +159,15 @@ pub fn measure(
     deployed: &mut Deployed,
     measured: &mut Measured,
 ) -> Result<(), LabError> {
-    let nodes = deployed.writers();
+    let (nodes, planned) = (deployed.writers(), span.seconds);
     let (outcome, spent) = span.measure(
         |seconds, seed| load.run(nodes, seconds, seed),
         || CpuTimes::of(deployed),
     );
     outcome.put(load.offered(), spent, measured);
+    let in_common = outcome.check_common_time(planned);
     outcome.failure.map_or(Ok(()), Err)?;
+    in_common?;
     let databases = load.databases();
     let databases: Vec<&str> = databases.iter().map(String::as_str).collect();
     deployed.verify(&databases)?;

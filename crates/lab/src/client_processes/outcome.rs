@@ -94,6 +94,18 @@ impl Outcome {
         }
     }
 
+    /// Fails if all processes together ran for less than half of a run of `seconds`, because they began far apart. A load
+    /// that the system cannot hold ends early for another reason.
+    pub(super) fn check_common_time(&self, seconds: u64) -> Result<(), LabError> {
+        match self.saturated == 0 && self.seconds < seconds as f64 / 2.0 {
+            true => Err(LabError::Apart {
+                together: self.seconds,
+                seconds,
+            }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes the figures, the seconds, and the processor time `spent`. `offered`: the transactions per second that all
     /// processes together offered at most.
     pub(super) fn put(&self, offered: Option<f64>, spent: CpuTimes, measured: &mut Measured) {
@@ -287,6 +299,16 @@ mod tests {
         assert_eq!(outcome.per_second.len(), 3);
         assert!((outcome.tps() - 20.0).abs() < 0.3, "{}", outcome.tps());
         assert_eq!(staggered(4.0).tps(), 0.0);
+    }
+
+    #[test]
+    fn clients_that_begin_far_apart_measure_nothing() {
+        assert!(staggered(1.0).check_common_time(3).is_ok());
+        let error = staggered(2.0).check_common_time(3).unwrap_err();
+        assert!(error.to_string().contains("only 1.0 of 3 s"), "{error}");
+        let mut saturated = staggered(2.0);
+        saturated.saturated = 1;
+        assert!(saturated.check_common_time(3).is_ok());
     }
 
     #[test]

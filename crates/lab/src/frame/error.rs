@@ -129,6 +129,16 @@ pub enum LabError {
         /// Its value now.
         now: String,
     },
+    /// The client processes began so far apart that their common time says nothing.
+    #[error(
+        "all clients together ran only {together:.1} of {seconds} s, since they began one after the other: give longer --seconds, or fewer clients"
+    )]
+    Apart {
+        /// The seconds in which all of them ran.
+        together: f64,
+        /// The wanted seconds.
+        seconds: u64,
+    },
     /// So many cells in a row failed that the machine may be broken.
     #[error(
         "{cells} measurements in a row failed, each of them twice: mend the cause first; the last one {last}"
@@ -179,7 +189,10 @@ impl LabError {
     /// machine lacks nothing.
     pub fn concerns_one_cell(&self) -> bool {
         match self {
-            Self::Load { .. } | Self::Rows { .. } | Self::Inconsistent { .. } => true,
+            Self::Load { .. }
+            | Self::Rows { .. }
+            | Self::Inconsistent { .. }
+            | Self::Apart { .. } => true,
             Self::Oltp(OltpError::Cluster(error)) => is_of_a_server(error),
             Self::Oltp(OltpError::Sysbench(error)) => matches!(
                 error,
@@ -194,7 +207,8 @@ impl LabError {
                 | DeployError::Verify(_)
                 | DeployError::FellBack { .. }
                 | DeployError::Replica { .. }
-                | DeployError::Dead { .. } => true,
+                | DeployError::Dead { .. }
+                | DeployError::ViewChanged { .. } => true,
             },
             Self::Hosts(error) => matches!(
                 **error,

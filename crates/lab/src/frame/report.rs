@@ -13,6 +13,7 @@ use super::paces;
 use super::record::{Cell, Record};
 
 /// A system that is not measured: it cannot be set up on this machine, or no point of the plan suits it.
+#[derive(Debug, Clone)]
 pub struct Absent {
     /// Its name.
     pub system: String,

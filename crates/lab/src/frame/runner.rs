@@ -105,11 +105,22 @@ fn write_report<G: Ground>(
     notebook: &Notebook,
 ) -> Result<(), LabError> {
     notebook.write_tables()?;
+    // What is missing of a system that an earlier start has measured stays open.
+    let has_records = |absent: &&Absent| {
+        notebook
+            .records()
+            .iter()
+            .any(|r| r.cell.system == absent.system)
+    };
+    let absent: Vec<Absent> = (absent.iter())
+        .filter(|a| !has_records(a))
+        .cloned()
+        .collect();
     let report = Report {
         experiment,
         notebook,
-        absent,
-        planned: known_cells(experiment, absent, notebook.records()),
+        absent: &absent,
+        planned: known_cells(experiment, &absent, notebook.records()),
     };
     let plots = report.plots();
     for plot in &plots {
