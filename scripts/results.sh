@@ -6,6 +6,7 @@
 set -euo pipefail
 pages=$(cd "$(dirname "$0")/.." && pwd)/docs/results
 
+declare -A filled
 [ $# != 0 ] || { echo "usage: scripts/results.sh DIRECTORY[=PAGE]..." >&2; exit 2; }
 for argument in "$@"; do
     directory=${argument%%=*}
@@ -18,9 +19,14 @@ for argument in "$@"; do
     page=$experiment
     [[ $argument != *=* ]] || page=${argument#*=}
     [[ $page =~ ^[a-z0-9-]+$ ]] || { echo "'$page' is no name of a page: letters, digits and dashes" >&2; exit 2; }
+    [ -z "${filled[$page]:-}" ] ||
+        { echo "${filled[$page]} and $directory would be one page: give one a page of its own, $directory=PAGE" >&2; exit 2; }
+    filled[$page]=$directory
     page=$pages/$page
-    [ "$(realpath -m "$page")" != "$(realpath "$directory")" ] ||
-        { echo "$directory is the page itself: copy it elsewhere, and resume the copy" >&2; exit 1; }
+    # The page is removed before it is filled.
+    case $(realpath "$directory")/ in
+        "$(realpath -m "$page")"/*) echo "$directory is in the page itself: copy it elsewhere, and resume the copy" >&2; exit 1 ;;
+    esac
     rm -rf "$page"
     mkdir -p "$page"
     cp "$directory/report.md" "$page/README.md"
