@@ -36,7 +36,8 @@ fn gaps(records: &[Record]) -> Vec<Claim> {
     };
     let gap = |record: &Record| number(record, GAP);
     // Only a trial that struck the member that it names counts.
-    let has_moved = |record: &&Record| number(record, MOVED_BEFORE).is_some_and(|n| n > 0.0);
+    let has_moved =
+        |record: &&Record| record.complete && number(record, MOVED_BEFORE).is_some_and(|n| n > 0.0);
     let moved: BTreeSet<&Cell> = records.iter().filter(has_moved).map(|r| &r.cell).collect();
     let is_struck = |cell: &Cell| is_lost(cell) && !moved.contains(cell);
     vec![

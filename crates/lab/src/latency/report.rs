@@ -20,7 +20,7 @@ pub fn description(plan: &Plan) -> Vec<String> {
         ),
         "Every trial has a fresh cluster of its own, and the systems take turns. Members that are far or cut off live in \
          network namespaces; this program carries their packets, late or not at all. A gap is the longest time between two \
-         commits of one client, the worst of the clients; a gap that began before the fault, or does not end, counts whole."
+         commits of one client, the worst of the clients; a gap that began before the fault counts whole, and one that does not end up to the end of the trial."
             .to_string(),
         "Tables show the median of the trials, and in parentheses the least and the greatest, which are also the bars of the \
          charts; verdicts on ratios show their geometric mean with its 95 % interval in brackets. A trial that failed is kept, \

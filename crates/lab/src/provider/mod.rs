@@ -60,8 +60,8 @@ pub struct Plan {
     /// Write-sets out of a hundred that change one of 16 rows which all nodes change [default: 5].
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with = "resume")]
     pub conflicts: Option<f64>,
-    /// Write-sets that all clients together begin in a second [default: as many as they can].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "resume")]
+    /// Write-sets that all clients together begin in a second, a million at most [default: as many as they can].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with = "resume")]
     pub rate: Option<u64>,
     /// Threads of each node that apply [default: 4].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with = "resume")]

@@ -254,7 +254,8 @@ impl Judge<'_> {
                 self.compare((&more, (self.system, &less)), &figure, By::Difference)
             });
             let c = more.connections;
-            let name = format!("{many} less {few} nodes, {c} connections, {w} warehouses");
+            let shared = self.sharing(many);
+            let name = format!("{many} less {few} nodes, {c} connections, {w} warehouses{shared}");
             parts.push((name, difference));
         }
         judge(&parts, Wanted::Above(0.0))
@@ -323,8 +324,10 @@ impl Judge<'_> {
                     ..five.clone()
                 };
                 let name = format!(
-                    "5 / 3 nodes, {} connections, {} warehouses",
-                    five.connections, five.warehouses
+                    "5 / 3 nodes, {} connections, {} warehouses{}",
+                    five.connections,
+                    five.warehouses,
+                    self.sharing(5)
                 );
                 let side = (self.system, &three);
                 (name, self.compare((five, side), TX_PER_S, By::Ratio))
