@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::figures::by_second;
@@ -31,10 +31,14 @@ pub struct Commit {
 #[derive(Default)]
 struct Notes(Mutex<Vec<Commit>>);
 
-/// Clients at work. Dropping it tells them to end. A client that waits for its commit ends when its server answers or
-/// dies.
+/// How long the end of a load waits for its clients.
+const END: Duration = Duration::from_secs(5);
+
+/// Clients at work. Dropping it tells them to end, and waits for them for [`END`] at most: with an update on its way,
+/// nodes would not hold the same rows. A client that waits for its commit ends when its server answers or dies.
 pub struct Load {
     notes: Vec<(usize, Arc<Notes>)>,
+    clients: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -45,7 +49,7 @@ impl Load {
     pub fn start(cluster: &Cluster, nodes: &[usize], clients: usize, rate: Option<f64>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let total = nodes.len() * clients;
-        let mut notes = Vec::new();
+        let (mut notes, mut at_work) = (Vec::new(), Vec::new());
         for number in 0..total {
             let node = nodes[number / clients];
             let own = Arc::new(Notes::default());
@@ -60,9 +64,13 @@ impl Load {
                 notes: own,
                 stop: Arc::clone(&stop),
             };
-            thread::spawn(|| client.run());
+            at_work.push(thread::spawn(|| client.run()));
         }
-        Self { notes, stop }
+        Self {
+            notes,
+            clients: at_work,
+            stop,
+        }
     }
 
     /// Keeps the seconds from now on in `measured`, until the result is dropped.
@@ -104,6 +112,11 @@ impl Drop for Kept<'_> {
 impl Drop for Load {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        let end = Instant::now() + END;
+        let is_over = || self.clients.iter().all(JoinHandle::is_finished);
+        while !is_over() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -214,6 +227,7 @@ mod tests {
         };
         let notes = Notes(Mutex::new([10, 20, 1500, 2400].map(commit).to_vec()));
         let load = Load {
+            clients: Vec::new(),
             notes: vec![(0, Arc::new(notes))],
             stop: Arc::default(),
         };
